@@ -1,0 +1,1 @@
+"""Runs on a machine: enrols it, reports facts, pulls tasks."""

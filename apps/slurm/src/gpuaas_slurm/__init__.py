@@ -1,0 +1,1 @@
+"""Deploys and operates Slurm on machines a tenant holds, through the GPUaaS public API."""

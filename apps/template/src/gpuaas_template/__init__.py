@@ -1,0 +1,1 @@
+"""A copyable starter for an app team."""

@@ -1,0 +1,1 @@
+"""Real local machines for demos and system tests."""

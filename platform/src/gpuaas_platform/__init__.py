@@ -1,0 +1,1 @@
+"""The scheduler-agnostic GPUaaS control plane."""
