@@ -1,0 +1,77 @@
+# One door. `make` alone explains itself; each target first sets up what it needs, and only that.
+
+PYTHON ?= python3
+N      ?= 3
+BIN    := .venv/bin
+
+export GPUAAS_GOAL   := $(or $(MAKECMDGOALS),setup)
+export NODE_NO_WARNINGS := 1
+
+SETUP := @$(PYTHON) -m tools.setup
+UNIT  := $(wildcard */tests/unit apps/*/tests/unit)
+NPM   := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix console
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint console-check fmt lab bench openapi lock sync clean
+
+help: ## Show this
+	@echo "GPUaaS: run a scheduler on machines you hold.   Start here: make demo"
+	@echo
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+
+setup: ## Install all that the other targets need (packages, environment, console, browser, lab image)
+	$(SETUP)
+
+demo: ## Bring up platform, console and three real local machines; Ctrl-C ends it
+	$(SETUP) --lenient env console lab
+	@$(BIN)/python -m tools.demo
+
+test: ## Run everything: lint, types, boundaries, then every test on real servers and machines
+	$(SETUP) --lenient
+	@$(MAKE) --no-print-directory lint console-check
+	@if [ -d console/node_modules ]; then $(NPM) test; fi
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: ## Lint, types, boundaries and unit tests (under a minute when warm)
+	$(SETUP) env
+	@$(MAKE) --no-print-directory lint console-check
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(UNIT) tests/architecture
+
+lint:
+	$(BIN)/ruff check --quiet
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --cache-dir .cache/import-linter
+
+console-check:
+	@if [ -d console/node_modules ]; then $(NPM) run --silent check; fi
+
+fmt: ## Format the code and apply the linter's safe fixes
+	$(SETUP) env
+	$(BIN)/ruff check --fix --quiet
+	$(BIN)/ruff format
+
+lab: ## Boot N real local machines (N=3) and show them; `make clean` or gpuaas-lab down ends them
+	$(SETUP) env lab
+	$(BIN)/gpuaas-lab up $(N)
+
+bench: ## Measure on real machines, beside the hand-written floor
+	$(SETUP) env lab
+	$(BIN)/python -m bench
+
+openapi: ## Write openapi/v1.json, the public contract, from the code
+	$(SETUP) env
+	$(BIN)/gpuaas-platform openapi > openapi/v1.json.new
+	@mv openapi/v1.json.new openapi/v1.json
+
+lock: ## Write the locks in requirements/ (UPGRADE=1 moves the pins)
+	$(SETUP) uv
+	@$(PYTHON) -m tools.lock $(if $(UPGRADE),--upgrade)
+
+sync: ## Make the environment equal to the locks
+	$(SETUP) env
+
+clean: ## End lab machines and remove everything made here: environment, caches, demo data
+	@if [ -x $(BIN)/gpuaas-lab ]; then $(BIN)/gpuaas-lab down --all; fi
+	rm -rf .venv .cache .data .hypothesis dist console/node_modules console/dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
