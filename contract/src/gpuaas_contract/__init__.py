@@ -1,1 +1,4 @@
-"""Wire types, state machines, permission keys and error codes of the GPUaaS public API."""
+"""The public contract of GPUaaS: wire types, state machines, permission keys, error codes.
+
+Imported by everybody, imports nobody. A change here is a change of the public API.
+"""

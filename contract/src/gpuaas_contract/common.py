@@ -1,0 +1,84 @@
+"""Shapes shared by every room: pages, scopes, names, header names, conditions.
+
+Imported by the other modules of the contract and by whoever speaks it. Pure.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Final, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+API_PREFIX: Final = "/api/v1"
+CORRELATION_HEADER: Final = "X-Correlation-ID"
+IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
+IDEMPOTENT_REPLAY_HEADER: Final = "Idempotent-Replay"
+CSRF_HEADER: Final = "X-CSRF-Token"
+CORRELATION_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
+MAX_PAGE: Final = 500
+
+Name = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$",
+        description="Lower-case letters, digits and hyphens; starts with a letter",
+        examples=["research"],
+    ),
+]
+Text = Annotated[str, Field(max_length=2000)]
+Json = dict[str, Any]
+
+T = TypeVar("T")
+
+
+class Model(BaseModel):
+    """Base of what the platform answers with: callers must accept fields added later."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Input(BaseModel):
+    """Base of what callers send: an unknown field is a mistake, said at once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Page(Model, Generic[T]):
+    """One page of a list. `next_cursor` is absent on the last page."""
+
+    items: list[T]
+    next_cursor: str | None = None
+
+
+class ScopeKind(StrEnum):
+    """Where a binding, an overlay or an entitlement holds."""
+
+    PLATFORM = "platform"
+    TENANT = "tenant"
+    PROJECT = "project"
+
+
+class Scope(Model):
+    """A place in the tenancy tree. `org_id` is the tenant's id."""
+
+    kind: ScopeKind
+    org_id: str | None = None
+    project_id: str | None = None
+
+
+class Severity(StrEnum):
+    """How loudly something should be shown."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Condition(Model):
+    """A fact beside a status: what holds, since when, why, and what to do about it."""
+
+    type: Annotated[str, Field(examples=["unreachable", "controller_absent"])]
+    since: datetime
+    reason: str = ""
+    message: str = ""
+    next_action: str = ""

@@ -1,0 +1,224 @@
+"""State machines as data: one transition table each, enforced by the platform, drawn in the docs.
+
+Read by the platform (which refuses every other transition), by the SDK's testing kit and by the
+generator of docs/states.md. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class InstanceStatus(StrEnum):
+    """Life of an app instance."""
+
+    REQUESTED = "requested"
+    DEPLOYING = "deploying"
+    RUNNING = "running"
+    DEGRADED = "degraded"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    STARTING = "starting"
+    UPGRADING = "upgrading"
+    ROLLING_BACK = "rolling_back"
+    FAILED = "failed"
+    DELETING = "deleting"
+    CLEANUP_BLOCKED = "cleanup_blocked"
+    DELETED = "deleted"
+
+
+class MemberStatus(StrEnum):
+    """Life of one member of an instance. Unreachable is a condition beside it, never a status."""
+
+    REQUESTED = "requested"
+    RECONCILING = "reconciling"
+    READY = "ready"
+    DEGRADED = "degraded"
+    DRAINING = "draining"
+    DRAINED = "drained"
+    REMOVING = "removing"
+    REMOVED = "removed"
+    CLEANUP_BLOCKED = "cleanup_blocked"
+    FAILED = "failed"
+
+
+class OperationStatus(StrEnum):
+    """Life of an operation. A lapsed lease returns it to `requested` with the next attempt."""
+
+    REQUESTED = "requested"
+    ACCEPTED = "accepted"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
+
+
+class StepState(StrEnum):
+    """State of one named step of an operation."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    UNDONE = "undone"
+
+
+class VersionStatus(StrEnum):
+    """Life of a published app version. The manifest itself never changes."""
+
+    DRAFT = "draft"
+    PUBLISHED = "published"
+    DEPRECATED = "deprecated"
+    WITHDRAWN = "withdrawn"
+
+
+class AllocationStatus(StrEnum):
+    """Life of an allocation: a machine held by a project."""
+
+    REQUESTED = "requested"
+    PROVISIONING = "provisioning"
+    ACTIVE = "active"
+    RELEASING = "releasing"
+    RELEASED = "released"
+    FAILED = "failed"
+    CLEANUP_BLOCKED = "cleanup_blocked"
+
+
+class Health(StrEnum):
+    """The generic health vocabulary an app maps its own onto."""
+
+    UNKNOWN = "unknown"
+    PROGRESSING = "progressing"
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    DRAINED = "drained"
+    FAILED = "failed"
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True)
+class StateMachine:
+    """A named transition table: for each state, the states it may go to."""
+
+    name: str
+    initial: str
+    table: Mapping[str, frozenset[str]]
+
+    @property
+    def terminal(self) -> frozenset[str]:
+        """States that nothing leaves."""
+        return frozenset(state for state, targets in self.table.items() if not targets)
+
+    def allows(self, source: str, target: str) -> bool:
+        """Whether `source → target` is a transition. Staying where one is always is."""
+        return source == target or target in self.table[source]
+
+    def mermaid(self) -> str:
+        """The machine as a mermaid state diagram, for the docs."""
+        lines = ["stateDiagram-v2", f"    [*] --> {self.initial}"]
+        for source, targets in self.table.items():
+            lines += [f"    {source} --> {target}" for target in sorted(targets)]
+            if not targets:
+                lines.append(f"    {source} --> [*]")
+        return "\n".join(lines)
+
+
+def _machine(
+    name: str,
+    states: type[StrEnum],
+    arrows: Mapping[str, str],
+    *,
+    from_any: Mapping[str, str] | None = None,
+) -> StateMachine:
+    """Build a table from `{"source": "target target"}`.
+
+    `from_any` maps a target to the sources it may not come from, and adds it to every other.
+    """
+    table = {str(state): set(arrows.get(state, "").split()) for state in states}
+    for target, exempt in (from_any or {}).items():
+        for source in states:
+            if source != target and source not in exempt.split():
+                table[source].add(target)
+    known = set(states)
+    unknown = set(arrows) - known | {t for targets in table.values() for t in targets} - known
+    if unknown:
+        raise ValueError(f"{name}: unknown states {sorted(unknown)}")
+    frozen = {source: frozenset(targets) for source, targets in table.items()}
+    return StateMachine(name, next(iter(states)), frozen)
+
+
+INSTANCE: Final = _machine(
+    "instance",
+    InstanceStatus,
+    {
+        "requested": "deploying",
+        "deploying": "running degraded",
+        "running": "degraded stopping upgrading rolling_back",
+        "degraded": "running stopping upgrading rolling_back",
+        "stopping": "stopped running degraded",
+        "stopped": "starting upgrading rolling_back",
+        "starting": "running degraded stopped",
+        "upgrading": "running degraded rolling_back stopped",
+        "rolling_back": "running degraded stopped",
+        "failed": "deploying running degraded stopping stopped starting upgrading rolling_back",
+        "deleting": "deleted cleanup_blocked",
+        "cleanup_blocked": "deleted",
+    },
+    from_any={"failed": "deleted cleanup_blocked deleting", "deleting": "deleted"},
+)
+
+MEMBER: Final = _machine(
+    "member",
+    MemberStatus,
+    {
+        "requested": "reconciling",
+        "reconciling": "ready degraded",
+        "ready": "degraded draining reconciling",
+        "degraded": "ready draining reconciling",
+        "draining": "drained ready degraded",
+        "drained": "ready degraded reconciling",
+        "removing": "removed cleanup_blocked",
+        "cleanup_blocked": "removed",
+        "failed": "reconciling ready degraded draining drained",
+    },
+    from_any={"failed": "removed cleanup_blocked", "removing": "removed"},
+)
+
+OPERATION: Final = _machine(
+    "operation",
+    OperationStatus,
+    {
+        "requested": "accepted cancelled failed abandoned",
+        "accepted": "running requested cancelled failed abandoned",
+        "running": "succeeded failed cancelled requested abandoned",
+        "failed": "requested abandoned",
+    },
+)
+
+VERSION: Final = _machine(
+    "app version",
+    VersionStatus,
+    {
+        "draft": "published withdrawn",
+        "published": "deprecated withdrawn",
+        "deprecated": "published withdrawn",
+    },
+)
+
+ALLOCATION: Final = _machine(
+    "allocation",
+    AllocationStatus,
+    {
+        "requested": "provisioning failed released",
+        "provisioning": "active failed releasing",
+        "active": "releasing cleanup_blocked failed",
+        "releasing": "released cleanup_blocked failed",
+        "failed": "releasing provisioning",
+        "cleanup_blocked": "active releasing",
+    },
+)
+
+MACHINES: Final = (INSTANCE, MEMBER, OPERATION, VERSION, ALLOCATION)

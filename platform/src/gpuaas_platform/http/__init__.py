@@ -1,0 +1,1 @@
+"""Composition: the rooms' routes under one application, with what holds for every request."""

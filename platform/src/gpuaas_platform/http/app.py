@@ -1,0 +1,64 @@
+"""The application: every room's routes, the life of the process, the console's files.
+
+Called by `main.py` and by tests. The only module that knows all rooms.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from starlette.types import ASGIApp
+
+from gpuaas_contract.common import API_PREFIX
+from gpuaas_contract.errors import MEDIA_TYPE, Problem
+from gpuaas_platform import __version__
+from gpuaas_platform.http.console import console_mount
+from gpuaas_platform.http.edge import Edge
+from gpuaas_platform.http.errors import errors_install
+from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.operate.routes import router as operate_router
+
+_ROUTERS: tuple[APIRouter, ...] = (operate_router,)
+_PROBLEM: dict[int | str, dict[str, Any]] = {
+    "default": {"description": "Any error", "model": Problem, "content": {MEDIA_TYPE: {}}}
+}
+
+
+def app_make(platform: Platform | None) -> FastAPI:
+    """The FastAPI application. Without a platform it only describes itself (OpenAPI)."""
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        if platform is None:
+            yield
+            return
+        await platform.db.open()
+        platform.signals.start()
+        try:
+            yield
+        finally:
+            await platform.signals.stop()
+            await platform.db.close()
+
+    app = FastAPI(
+        title="GPUaaS",
+        version=__version__,
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=f"{API_PREFIX}/openapi.json",
+        separate_input_output_schemas=False,
+    )
+    app.state.platform = platform
+    for router in _ROUTERS:
+        app.include_router(router, prefix=API_PREFIX, responses=_PROBLEM)
+    errors_install(app)
+    if platform is not None and platform.settings.console_dir is not None:
+        console_mount(app, platform.settings.console_dir)
+    return app
+
+
+def asgi_make(platform: Platform) -> ASGIApp:
+    """The application behind the edge, as it is served."""
+    return Edge(app_make(platform), max_body_bytes=platform.settings.max_body_bytes)

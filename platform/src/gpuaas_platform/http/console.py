@@ -1,0 +1,75 @@
+"""Serves the built web console: hashed assets for ever, the page itself never cached.
+
+The console is a folder of files; the platform knows nothing of what is in it. Precompressed
+neighbours (`.br`, `.gz`) are sent to whoever accepts them.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import FileResponse
+from starlette.exceptions import HTTPException
+
+_POLICY: Final = "; ".join(
+    (
+        "default-src 'self'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data:",
+        "font-src 'self' data:",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "form-action 'self'",
+    )
+)
+_ENCODINGS: Final = (("br", ".br"), ("gzip", ".gz"))
+_FOR_EVER: Final = "public, max-age=31536000, immutable"
+
+
+def console_mount(app: FastAPI, folder: Path) -> None:
+    """Serve the console at `/`; every path that is no file is the page (deep links)."""
+    root = folder.resolve()
+
+    async def serve(request: Request, path: str = "") -> Response:
+        if path.startswith("api/"):
+            raise HTTPException(404, "There is no such route.")
+        file = (root / path).resolve()
+        if not (path and file.is_relative_to(root) and file.is_file()):
+            file = root / "index.html"
+        return _file_response(request, file, hashed=path.startswith("assets/"))
+
+    for route in ("/", "/{path:path}"):
+        app.add_api_route(route, serve, methods=["GET", "HEAD"], include_in_schema=False)
+
+
+def _file_response(request: Request, file: Path, *, hashed: bool) -> Response:
+    headers = {
+        "Content-Security-Policy": _POLICY,
+        "Cache-Control": _FOR_EVER if hashed else "no-cache",
+        "Vary": "Accept-Encoding",
+    }
+    media = _media_type(file)
+    accepted = request.headers.get("accept-encoding", "")
+    for name, suffix in _ENCODINGS:
+        compressed = file.with_name(file.name + suffix)
+        if name in accepted and compressed.is_file():
+            return FileResponse(
+                compressed, headers=headers | {"Content-Encoding": name}, media_type=media
+            )
+    return FileResponse(file, headers=headers, media_type=media)
+
+
+def _media_type(file: Path) -> str:
+    known = {
+        ".html": "text/html; charset=utf-8",
+        ".js": "text/javascript; charset=utf-8",
+        ".css": "text/css; charset=utf-8",
+        ".svg": "image/svg+xml",
+        ".json": "application/json",
+        ".png": "image/png",
+        ".ico": "image/x-icon",
+        ".woff2": "font/woff2",
+        ".webmanifest": "application/manifest+json",
+    }
+    return known.get(file.suffix, "application/octet-stream")

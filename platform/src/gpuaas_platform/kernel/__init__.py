@@ -1,0 +1,1 @@
+"""What every room stands on: database, ids, clock, errors, correlation, idempotency, journal."""

@@ -1,0 +1,119 @@
+"""One request as the rooms see it: who calls, under which correlation, with which key.
+
+Routes take `CallDep` (an authenticated caller) or `OpenCallDep` (nobody yet: sign-in, health). The
+identity room supplies the authenticator; the kernel only knows that there is one.
+"""
+
+import hashlib
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from gpuaas_contract.common import IDEMPOTENCY_HEADER
+from gpuaas_contract.errors import ErrorCode
+from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind
+from gpuaas_platform.kernel.clock import Clock
+from gpuaas_platform.kernel.database import Database
+from gpuaas_platform.kernel.limits import RateLimiter
+from gpuaas_platform.kernel.problems import PlatformError, invalid
+from gpuaas_platform.kernel.settings import Settings
+from gpuaas_platform.kernel.signals import Signals
+
+NOBODY = Caller(CallerKind.SYSTEM, "anonymous", PLATFORM, ())
+_KEY_MAX = 255
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What a running platform has; one per process, made by `http/app.py`.
+
+    `parts` holds what a room keeps for the life of the process (its signer, its stream), by name.
+    """
+
+    settings: Settings
+    db: Database
+    clock: Clock
+    signals: Signals
+    limiter: RateLimiter
+    authenticate: Callable[["Platform", Request], Awaitable[Caller]]
+    parts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request."""
+
+    platform: Platform
+    caller: Caller
+    correlation_id: str
+    traceparent: str
+    method: str
+    path: str
+    source: str
+    idempotency_key: str | None
+    request_hash: bytes
+    if_match: str | None
+
+    @property
+    def db(self) -> Database:
+        """The platform's database."""
+        return self.platform.db
+
+
+async def authenticated_call(request: Request) -> Call:
+    """A call whose caller is known and within its rate."""
+    platform: Platform = request.app.state.platform
+    caller = await platform.authenticate(platform, request)
+    _limit(platform, caller.id)
+    return await _call(request, platform, caller)
+
+
+async def open_call(request: Request) -> Call:
+    """A call by nobody in particular, limited by its address."""
+    platform: Platform = request.app.state.platform
+    _limit(platform, f"address:{source_of(request)}")
+    return await _call(request, platform, NOBODY)
+
+
+CallDep = Annotated[Call, Depends(authenticated_call)]
+OpenCallDep = Annotated[Call, Depends(open_call)]
+
+
+def source_of(request: Request) -> str:
+    """The address the request came from."""
+    return request.client.host if request.client is not None else "local"
+
+
+def _limit(platform: Platform, who: str) -> None:
+    wait = platform.limiter.wait_for(who, time.monotonic())
+    if wait > 0:
+        raise PlatformError(
+            ErrorCode.RATE_LIMITED, "Too many requests; slow down.", retry_after=wait
+        )
+
+
+async def _call(request: Request, platform: Platform, caller: Caller) -> Call:
+    key = request.headers.get(IDEMPOTENCY_HEADER)
+    if key is not None and not (key.isascii() and key.isprintable() and 0 < len(key) <= _KEY_MAX):
+        raise invalid(
+            f"/headers/{IDEMPOTENCY_HEADER}", f"1 to {_KEY_MAX} printable ASCII characters"
+        )
+    digest = b""
+    if key is not None:
+        target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
+        digest = hashlib.sha256(target + await request.body()).digest()
+    return Call(
+        platform=platform,
+        caller=caller,
+        correlation_id=request.state.correlation_id,
+        traceparent=request.state.traceparent,
+        method=request.method,
+        path=request.url.path,
+        source=source_of(request),
+        idempotency_key=key,
+        request_hash=digest,
+        if_match=request.headers.get("If-Match"),
+    )

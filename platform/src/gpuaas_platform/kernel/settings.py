@@ -1,0 +1,61 @@
+"""Every setting of the platform, read once from the environment (prefix `GPUAAS_`).
+
+Made by `main.py`, handed down; nothing else reads the environment. docs/settings.md lists them all
+and a test fails on one that is missing there.
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def _data_dir_default() -> Path:
+    if os.geteuid() == 0:
+        return Path("/var/lib/gpuaas")
+    return Path.home() / ".local" / "share" / "gpuaas"
+
+
+class Settings(BaseSettings):
+    """Settings with their defaults: no configuration is needed to start."""
+
+    model_config = SettingsConfigDict(env_prefix="GPUAAS_", frozen=True, extra="ignore")
+
+    data_dir: Annotated[Path, Field(description="Folder of the embedded database and keys")] = (
+        Field(default_factory=_data_dir_default)
+    )
+    database_url: Annotated[
+        str | None,
+        Field(description="PostgreSQL to use; without it, an embedded one in the data folder"),
+    ] = None
+    database_pool: Annotated[
+        int, Field(ge=2, le=200, description="Connections each replica keeps at most")
+    ] = 16
+    host: Annotated[str, Field(description="Address to listen on")] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 picks one")] = 8470
+    public_url: Annotated[
+        str | None, Field(description="Address people and agents use when a proxy stands before")
+    ] = None
+    console_dir: Annotated[
+        Path | None, Field(description="Built web console to serve at /; none without it")
+    ] = None
+    max_body_bytes: Annotated[int, Field(ge=1024, description="Largest request body accepted")] = (
+        1_048_576
+    )
+    rate_limit_per_second: Annotated[
+        float, Field(gt=0, description="Requests each caller may make per second, per replica")
+    ] = 200.0
+    rate_limit_burst: Annotated[
+        int, Field(ge=1, description="Requests a caller may make at once before the rate applies")
+    ] = 400
+    shutdown_grace_seconds: Annotated[
+        float, Field(ge=0, description="How long running requests may finish after SIGTERM")
+    ] = 20.0
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Field(description="Least level logged")
+    ] = "info"
+    log_format: Annotated[
+        Literal["json", "console"], Field(description="JSON lines, or coloured lines for people")
+    ] = "json"

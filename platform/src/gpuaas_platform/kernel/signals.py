@@ -1,0 +1,113 @@
+"""Wake-ups between processes: LISTEN on one channel, topics in the payload.
+
+Long-polls, the relay and live streams wait here. A signal is a hint: whoever waits reads the state
+before and after, and wakes by itself after a while, so a lost signal costs time, never truth.
+"""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+
+import asyncpg
+import structlog
+
+CHANNEL = "gpuaas"
+_log = structlog.get_logger(__name__)
+
+
+class Signals:
+    """One listening connection per process, any number of waiters per topic."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
+        self._task: asyncio.Task[None] | None = None
+        self.finishing = False
+
+    def start(self) -> None:
+        """Begin to listen; reconnects by itself."""
+        self._task = asyncio.create_task(self._listen(), name="signals")
+
+    async def stop(self) -> None:
+        """Stop listening and wake everybody, so that nobody waits in vain."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        self.wake_all()
+
+    def expect(self, topic: str) -> "Expectation":
+        """Begin to watch a topic: take this first, then read the state, then wait."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters[topic].add(future)
+        return Expectation(self, topic, future)
+
+    def wake(self, topic: str) -> None:
+        """Wake whoever waits for a topic in this process."""
+        for future in self._waiters.pop(topic, ()):
+            if not future.done():
+                future.set_result(None)
+
+    def wake_all(self) -> None:
+        """Wake everybody: after a reconnect nobody knows what was missed."""
+        for topic in list(self._waiters):
+            self.wake(topic)
+
+    def finish(self) -> None:
+        """The process is about to end: waiters wake, see `finishing`, and answer what they have."""
+        self.finishing = True
+        loop = None if self._task is None else self._task.get_loop()
+        if loop is not None:
+            loop.call_soon_threadsafe(self.wake_all)
+
+    def forget(self, topic: str, future: asyncio.Future[None]) -> None:
+        """Drop a waiter that gave up."""
+        waiters = self._waiters.get(topic)
+        if waiters is not None:
+            waiters.discard(future)
+            if not waiters:
+                del self._waiters[topic]
+
+    async def _listen(self) -> None:
+        delay = 0.1
+        while True:
+            try:
+                connection = await asyncpg.connect(
+                    self._url, server_settings={"application_name": "gpuaas-signals"}
+                )
+            except (OSError, TimeoutError, asyncpg.PostgresError) as error:
+                _log.warning("signals_not_connected", error=str(error), retry_in=delay)
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, 5.0)
+                continue
+            delay = 0.1
+            lost = asyncio.Event()
+            connection.add_termination_listener(lambda _, lost=lost: lost.set())
+            try:
+                await connection.add_listener(CHANNEL, lambda *args: self.wake(str(args[3])))
+                self.wake_all()
+                await lost.wait()
+            finally:
+                connection.terminate()
+
+
+class Expectation:
+    """A wait that began before the state was read. Use as a context manager."""
+
+    def __init__(self, signals: Signals, topic: str, future: asyncio.Future[None]) -> None:
+        self._signals = signals
+        self._topic = topic
+        self._future = future
+
+    def __enter__(self) -> "Expectation":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._signals.forget(self._topic, self._future)
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for the signal; False when the time ran out or the process is about to end."""
+        if self._signals.finishing:
+            return False
+        done, _ = await asyncio.wait([self._future], timeout=max(0.0, seconds))
+        return bool(done) and not self._signals.finishing

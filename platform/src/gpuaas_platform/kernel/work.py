@@ -1,0 +1,285 @@
+"""One mutation = one transaction: the change, its audit row, its events and its stored answer.
+
+Every mutating route calls `mutate(call, action, handler)`. The handler gets a `Work`, authorises,
+changes state through stores, names the target, emits events and returns an `Answer`. What was not
+committed was not answered; what was answered is answered again for the same idempotency key.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from fastapi import Response
+from pydantic import BaseModel
+
+from gpuaas_contract.common import IDEMPOTENT_REPLAY_HEADER
+from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.ids import Prefix
+from gpuaas_contract.permissions import Permission
+from gpuaas_platform.kernel.call import Call
+from gpuaas_platform.kernel.caller import PLATFORM, Place
+from gpuaas_platform.kernel.database import Connection
+from gpuaas_platform.kernel.problems import Denied, PlatformError
+
+B = TypeVar("B", bound=BaseModel)
+_MIN_SECRET_KEY = 16
+
+
+@dataclass(frozen=True)
+class Answer(Generic[B]):
+    """What a mutation answers with. `secret` bodies are sealed before they are stored."""
+
+    body: B | None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    secret: bool = False
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a mutation changed: the audit row's subject. Digests tell that it changed, not how."""
+
+    kind: str
+    id: str
+    place: Place = PLATFORM
+    before: Any = None
+    after: Any = None
+    reason: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Happened:
+    """A domain event to be. `app_slug` and `app_instance_id` where there is an instance."""
+
+    type: str
+    subject: str
+    place: Place
+    data: Mapping[str, Any]
+    app_slug: str | None = None
+    app_instance_id: str | None = None
+
+
+@dataclass
+class Work:
+    """The transaction of one mutation and what it will leave in the journal."""
+
+    call: Call
+    conn: Connection
+    now: datetime
+    action: str
+    targets: list[tuple[str, Target]] = field(default_factory=list)
+    events: list[Happened] = field(default_factory=list)
+    topics: set[str] = field(default_factory=set)
+
+    def require(self, permission: Permission, place: Place) -> None:
+        """Pass, or refuse with 403 or 404; the refusal is audited."""
+        self.call.caller.require(permission, place)
+
+    def new_id(self, prefix: Prefix) -> str:
+        """A new id of this kind."""
+        return self.call.platform.clock.new_id(prefix)
+
+    def audit(self, target: Target, action: str | None = None) -> None:
+        """Name what was changed. Every mutation does this at least once."""
+        self.targets.append((action or self.action, target))
+
+    def emit(self, event: Happened) -> None:
+        """Tell of a change; published after the commit, in order."""
+        self.events.append(event)
+
+    def signal(self, topic: str) -> None:
+        """Wake whoever waits for this topic, in every process, when this commits."""
+        self.topics.add(topic)
+
+
+Handler = Callable[[Work], Awaitable[Answer[B]]]
+
+
+async def mutate(call: Call, action: str, handler: Handler[B]) -> Response:
+    """Run one mutation exactly once per idempotency key and answer it."""
+    key_hash = _key_hash(call)
+    try:
+        async with call.db.transaction() as conn:
+            if key_hash is not None:
+                replay = await _reserve(call, conn, key_hash)
+                if replay is not None:
+                    return replay
+            work = Work(call, conn, call.platform.clock.now(), action)
+            answer = await handler(work)
+            body = answer.body.model_dump_json().encode() if answer.body is not None else b""
+            await _journal(work, answer, body, key_hash)
+    except PlatformError as error:
+        await refusal_record(call, action, error)
+        raise
+    return _response(answer.status, body, answer.headers)
+
+
+async def refusal_record(call: Call, action: str, error: PlatformError) -> None:
+    """Leave a trace of a mutation that was refused: the request, and an audit row if denied."""
+    if error.code is ErrorCode.UNAVAILABLE:
+        return
+    now = call.platform.clock.now()
+    audits = []
+    if isinstance(error, Denied) or error.code is ErrorCode.POLICY_DENIED:
+        permission = error.permission if isinstance(error, Denied) else ""
+        target = Target("route", call.path, call.caller.home, detail={"permission": permission})
+        audits.append(_audit_row(call, now, action, target, outcome="denied"))
+    async with call.db.connection() as conn:
+        request = _request_row(call, now, error.kind.status, error.code)
+        await conn.execute(_JOURNAL, request, audits, [], ["audit"] if audits else [], *_NO_ANSWER)
+
+
+_JOURNAL = "SELECT journal($1, $2, $3, $4, $5, $6, $7::smallint, $8, $9, $10)"
+_NO_ANSWER = (None, None, None, None, None, False)
+
+
+def _key_hash(call: Call) -> bytes | None:
+    if call.idempotency_key is None:
+        return None
+    return hashlib.sha256(call.idempotency_key.encode()).digest()
+
+
+async def _reserve(call: Call, conn: Connection, key_hash: bytes) -> Response | None:
+    """Take the key, waiting for a twin in flight; the twin's answer when it was first."""
+    taken = await conn.fetchval(
+        "INSERT INTO idempotency (caller, key_hash, request_hash, at) VALUES ($1, $2, $3, $4)"
+        " ON CONFLICT (caller, key_hash) DO NOTHING RETURNING true",
+        call.caller.id,
+        key_hash,
+        call.request_hash,
+        call.platform.clock.now(),
+    )
+    if taken:
+        return None
+    row = await conn.fetchrow(
+        "SELECT request_hash, status, headers, answer, sealed FROM idempotency"
+        " WHERE caller = $1 AND key_hash = $2",
+        call.caller.id,
+        key_hash,
+    )
+    if row is None or row["request_hash"] != call.request_hash:
+        raise PlatformError(
+            ErrorCode.IDEMPOTENCY_CONFLICT,
+            "This idempotency key was used for another request; use a new key.",
+        )
+    body = bytes(row["answer"])
+    if row["sealed"]:
+        body = _unseal(call, body)
+    headers = {**row["headers"], IDEMPOTENT_REPLAY_HEADER: "true"}
+    return _response(row["status"], body, headers)
+
+
+async def _journal(work: Work, answer: Answer[B], body: bytes, key_hash: bytes | None) -> None:
+    """Write the end of the mutation: request, audit rows, events, stored answer, wake-ups."""
+    if not work.targets:
+        raise RuntimeError(f"{work.action} named no target: every mutation is audited")
+    call, now = work.call, work.now
+    audits = [_audit_row(call, now, action, target) for action, target in work.targets]
+    events = [_event_row(work, event) for event in work.events]
+    topics = work.topics | {"audit"} | ({"outbox"} if events else set())
+    stored: tuple[Any, ...] = _NO_ANSWER
+    if key_hash is not None:
+        kept = _seal(call, body) if answer.secret else body
+        stored = (
+            call.caller.id, key_hash, answer.status, dict(answer.headers), kept, answer.secret,
+        )  # fmt: skip
+    place = work.targets[0][1].place
+    request = _request_row(call, now, answer.status, None, place)
+    await work.conn.execute(_JOURNAL, request, audits, events, sorted(topics), *stored)
+
+
+def _request_row(
+    call: Call, now: datetime, status: int, code: str | None, place: Place | None = None
+) -> dict[str, Any]:
+    where = place or call.caller.home
+    return {
+        "id": call.platform.clock.new_id(Prefix.REQUEST),
+        "at": now,
+        "correlation_id": call.correlation_id,
+        "method": call.method,
+        "path": call.path,
+        "status": status,
+        "code": code,
+        "actor_id": call.caller.id,
+        "org_id": where.org_id,
+        "project_id": where.project_id,
+        "traceparent": call.traceparent,
+    }
+
+
+def _audit_row(
+    call: Call, now: datetime, action: str, target: Target, *, outcome: str = "allowed"
+) -> dict[str, Any]:
+    return {
+        "id": call.platform.clock.new_id(Prefix.AUDIT),
+        "at": now,
+        "action": action,
+        "outcome": outcome,
+        "actor_kind": call.caller.kind,
+        "actor_id": call.caller.id,
+        "org_id": target.place.org_id,
+        "project_id": target.place.project_id,
+        "target_kind": target.kind,
+        "target_id": target.id,
+        "correlation_id": call.correlation_id,
+        "source": call.source,
+        "reason": target.reason,
+        "before_digest": _digest(target.before),
+        "after_digest": _digest(target.after),
+        "detail": dict(target.detail),
+    }
+
+
+def _event_row(work: Work, event: Happened) -> dict[str, Any]:
+    return {
+        "id": work.new_id(Prefix.EVENT),
+        "type": event.type,
+        "subject": event.subject,
+        "at": work.now,
+        "org_id": event.place.org_id,
+        "project_id": event.place.project_id,
+        "app_slug": event.app_slug,
+        "app_instance_id": event.app_instance_id,
+        "correlation_id": work.call.correlation_id,
+        "traceparent": work.call.traceparent,
+        "data": dict(event.data),
+    }
+
+
+def _digest(value: Any) -> str | None:  # noqa: ANN401 - any JSON-like value or model
+    if value is None:
+        return None
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json")
+    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
+
+
+def _seal(call: Call, body: bytes) -> bytes:
+    """Encrypt with a key only the caller holds: the database alone cannot read the answer."""
+    nonce = call.platform.clock.randomness(12)
+    return nonce + AESGCM(_sealing_key(call)).encrypt(nonce, body, None)
+
+
+def _unseal(call: Call, sealed: bytes) -> bytes:
+    return AESGCM(_sealing_key(call)).decrypt(sealed[:12], sealed[12:], None)
+
+
+def _sealing_key(call: Call) -> bytes:
+    key = call.idempotency_key or ""
+    if len(key) < _MIN_SECRET_KEY:
+        raise PlatformError(
+            ErrorCode.INVALID_REQUEST,
+            f"An idempotency key for an answer with a secret has at least {_MIN_SECRET_KEY}"
+            " characters: the stored answer is encrypted with it.",
+        )
+    return hashlib.sha256(b"gpuaas-idempotent-answer\0" + key.encode()).digest()
+
+
+def _response(status: int, body: bytes, headers: Mapping[str, str]) -> Response:
+    media = "application/json" if body else None
+    return Response(body, status, dict(headers), media)

@@ -1,0 +1,145 @@
+-- What every mutation leaves behind: the stored answer, the audit row, the event, the request.
+
+-- The answer given to a mutation, kept so that a repeat gets it again. Written in the mutation's
+-- own transaction. `answer` of a secret-bearing reply is sealed with the caller's key.
+CREATE TABLE idempotency (
+    caller text NOT NULL,
+    key_hash bytea NOT NULL,
+    request_hash bytea NOT NULL,
+    status smallint,
+    headers jsonb,
+    answer bytea,
+    sealed boolean NOT NULL DEFAULT false,
+    at timestamptz NOT NULL,
+    PRIMARY KEY (caller, key_hash)
+);
+CREATE INDEX idempotency_at ON idempotency (at);
+
+-- Who did what to what. Append-only: the platform's role may insert and read, nothing else, and a
+-- trigger refuses everybody else too. The chain over it is written by one process at a time.
+CREATE TABLE audit_entries (
+    id text PRIMARY KEY,
+    at timestamptz NOT NULL,
+    action text NOT NULL,
+    outcome text NOT NULL CHECK (outcome IN ('allowed', 'denied', 'failed')),
+    actor_kind text NOT NULL,
+    actor_id text NOT NULL,
+    org_id text,
+    project_id text,
+    target_kind text NOT NULL,
+    target_id text NOT NULL,
+    correlation_id text NOT NULL,
+    source text NOT NULL,
+    reason text NOT NULL DEFAULT '',
+    before_digest text,
+    after_digest text,
+    detail jsonb NOT NULL DEFAULT '{}'
+);
+CREATE INDEX audit_entries_org ON audit_entries (org_id, id);
+CREATE INDEX audit_entries_project ON audit_entries (project_id, id);
+CREATE INDEX audit_entries_correlation ON audit_entries (correlation_id);
+CREATE INDEX audit_entries_target ON audit_entries (target_id, id);
+CREATE INDEX audit_entries_actor ON audit_entries (actor_id, id);
+
+CREATE TABLE audit_chain (
+    seq bigint PRIMARY KEY,
+    entry_id text NOT NULL UNIQUE REFERENCES audit_entries (id),
+    hash bytea NOT NULL
+);
+
+-- Entries that wait for their place in the chain; the queue is not part of the record.
+CREATE TABLE audit_unchained (
+    position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    entry_id text NOT NULL
+);
+
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
+END $$;
+CREATE TRIGGER audit_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_entries
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_chain_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_chain
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+REVOKE UPDATE, DELETE, TRUNCATE ON audit_entries, audit_chain FROM gpuaas_app;
+
+-- Events: committed to the outbox with the change they tell of, then numbered by the one relay.
+CREATE TABLE outbox (
+    position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text NOT NULL UNIQUE,
+    type text NOT NULL,
+    subject text NOT NULL,
+    at timestamptz NOT NULL,
+    org_id text,
+    project_id text,
+    app_slug text,
+    app_instance_id text,
+    correlation_id text NOT NULL,
+    traceparent text,
+    data jsonb NOT NULL
+);
+
+CREATE TABLE events (
+    seq bigint PRIMARY KEY,
+    id text NOT NULL UNIQUE,
+    type text NOT NULL,
+    subject text NOT NULL,
+    at timestamptz NOT NULL,
+    org_id text,
+    project_id text,
+    app_slug text,
+    app_instance_id text,
+    correlation_id text NOT NULL,
+    traceparent text,
+    data jsonb NOT NULL
+);
+CREATE INDEX events_org ON events (org_id, seq);
+CREATE INDEX events_project ON events (project_id, seq);
+CREATE INDEX events_instance ON events (app_instance_id, seq);
+CREATE INDEX events_correlation ON events (correlation_id);
+
+-- Requests that changed something or tried to: the start of every incident timeline.
+CREATE TABLE requests (
+    id text PRIMARY KEY,
+    at timestamptz NOT NULL,
+    correlation_id text NOT NULL,
+    method text NOT NULL,
+    path text NOT NULL,
+    status smallint NOT NULL,
+    code text,
+    actor_id text NOT NULL,
+    org_id text,
+    project_id text,
+    traceparent text
+);
+CREATE INDEX requests_correlation ON requests (correlation_id);
+CREATE INDEX requests_at ON requests (at);
+
+-- The end of every mutation in one round trip: its request, audit rows, events, stored answer,
+-- and the wake-ups that are sent when (and only when) the transaction commits.
+CREATE FUNCTION journal(
+    request jsonb, audits jsonb, happened jsonb, topics text[],
+    idem_caller text, idem_key bytea, answer_status smallint, answer_headers jsonb,
+    answer_body bytea, answer_sealed boolean
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO requests SELECT * FROM jsonb_populate_record(NULL::requests, request);
+    INSERT INTO audit_entries SELECT * FROM jsonb_populate_recordset(NULL::audit_entries, audits);
+    INSERT INTO audit_unchained (entry_id)
+        SELECT entry ->> 'id' FROM jsonb_array_elements(audits) WITH ORDINALITY AS a (entry, n)
+        ORDER BY n;
+    IF jsonb_array_length(happened) > 0 THEN
+        INSERT INTO outbox (id, type, subject, at, org_id, project_id, app_slug, app_instance_id,
+                            correlation_id, traceparent, data)
+            SELECT e ->> 'id', e ->> 'type', e ->> 'subject', (e ->> 'at')::timestamptz,
+                   e ->> 'org_id', e ->> 'project_id', e ->> 'app_slug', e ->> 'app_instance_id',
+                   e ->> 'correlation_id', e ->> 'traceparent', e -> 'data'
+            FROM jsonb_array_elements(happened) WITH ORDINALITY AS h (e, n) ORDER BY n;
+    END IF;
+    IF idem_key IS NOT NULL THEN
+        UPDATE idempotency SET status = answer_status, headers = answer_headers,
+                               answer = answer_body, sealed = answer_sealed
+            WHERE caller = idem_caller AND key_hash = idem_key;
+    END IF;
+    PERFORM pg_notify('gpuaas', topic) FROM unnest(topics) AS topic;
+END $$;

@@ -1,0 +1,2 @@
+-- policy
+SELECT 1;

@@ -1,0 +1,2 @@
+-- events
+SELECT 1;

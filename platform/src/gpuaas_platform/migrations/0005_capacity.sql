@@ -1,0 +1,2 @@
+-- capacity
+SELECT 1;

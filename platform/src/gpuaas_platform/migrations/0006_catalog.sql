@@ -1,0 +1,2 @@
+-- catalog
+SELECT 1;

@@ -1,0 +1,2 @@
+-- apps
+SELECT 1;

@@ -1,0 +1,2 @@
+-- operate
+SELECT 1;

@@ -1,0 +1,1 @@
+"""Numbered SQL files, one per schema revision; see `kernel/migrate.py`."""

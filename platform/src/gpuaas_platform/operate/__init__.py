@@ -1,0 +1,1 @@
+"""Operate: health, versions, and the timeline of everything that carries one correlation id."""
