@@ -1,0 +1,74 @@
+/** Who is signed in. Kept here for the whole console; changed by the sign-in form and the top bar.
+ *
+ * `expired` is its own state: the page and everything typed on it stay, and the shell asks the same
+ * person to sign in again on top of it. */
+
+import { api, call, onUnauthenticated } from "../api/client.ts";
+import type { Whoami } from "../api/contract.ts";
+import { Problem } from "../api/problem.ts";
+import { connection } from "../live/connection.ts";
+import { createStore } from "../live/store.ts";
+import { noticeAdd } from "./notices.ts";
+
+export type Session =
+  | { readonly kind: "unknown" }
+  | { readonly kind: "anonymous" }
+  | { readonly kind: "signed_in"; readonly who: Whoami }
+  | { readonly kind: "expired"; readonly who: Whoami };
+
+export const session = createStore<Session>({ kind: "unknown" });
+
+/** Finds out who is signed in, and keeps knowing. Called once, at the start. */
+export function followSession(): void {
+  onUnauthenticated(sessionEnded);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && session.get().kind !== "anonymous") void sessionRead();
+  });
+  connection.subscribe(() => {
+    if (connection.get() === "live" && session.get().kind === "unknown") void sessionRead();
+  });
+  void sessionRead();
+}
+
+export async function signIn(email: string, password: string): Promise<void> {
+  await call(api.POST("/api/v1/sessions", { body: { email, password } }));
+  sessionStarted(await call(api.GET("/api/v1/whoami")));
+}
+
+export async function signOut(): Promise<void> {
+  try {
+    await call(api.DELETE("/api/v1/sessions/current"));
+  } catch (thrown) {
+    if (!(thrown instanceof Problem)) throw thrown;
+    if (thrown.status !== 401) return noticeAdd(thrown);
+  }
+  session.set({ kind: "anonymous" });
+}
+
+/** What to call the person who is signed in. */
+export function displayName(who: Whoami): string {
+  return who.display_name || who.email || who.id;
+}
+
+async function sessionRead(): Promise<void> {
+  try {
+    sessionStarted(await call(api.GET("/api/v1/whoami")));
+  } catch (thrown) {
+    // A 401 has been dealt with by sessionEnded; after any other failure we know what we knew.
+    if (!(thrown instanceof Problem)) throw thrown;
+  }
+}
+
+function sessionStarted(who: Whoami): void {
+  const before = session.get();
+  const somebodyElse = "who" in before && before.who.id !== who.id;
+  session.set({ kind: "signed_in", who });
+  // Nothing of the first person may stay on the screen.
+  if (somebodyElse) window.location.reload();
+}
+
+function sessionEnded(): void {
+  const current = session.get();
+  if (current.kind === "signed_in") session.set({ kind: "expired", who: current.who });
+  else if (current.kind === "unknown") session.set({ kind: "anonymous" });
+}

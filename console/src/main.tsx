@@ -1,0 +1,27 @@
+/** Starts the console. */
+
+import "@cloudscape-design/global-styles/index.css";
+import "./app/styles.css";
+import { I18nProvider } from "@cloudscape-design/components/i18n";
+import messages from "@cloudscape-design/components/i18n/messages/all.en";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { followAppearance } from "./app/appearance.ts";
+import { RouterProvider } from "./app/router.tsx";
+import { followSession } from "./app/session.ts";
+import { Shell } from "./app/shell.tsx";
+
+followAppearance();
+followSession();
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("index.html has no #root");
+createRoot(root).render(
+  <StrictMode>
+    <I18nProvider locale="en" messages={[messages]}>
+      <RouterProvider>
+        <Shell />
+      </RouterProvider>
+    </I18nProvider>
+  </StrictMode>,
+);

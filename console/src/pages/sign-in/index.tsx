@@ -1,0 +1,28 @@
+/** The sign-in page. Whoever is signed in already, or has just signed in, is sent on to where they
+ * wanted to go. */
+
+import Container from "@cloudscape-design/components/container";
+import Header from "@cloudscape-design/components/header";
+import { useEffect } from "react";
+import { returnTo } from "../../app/return-to.ts";
+import { navigate, useLocation } from "../../app/router.tsx";
+import { session } from "../../app/session.ts";
+import { useStore } from "../../live/store.ts";
+import { SignInForm } from "../../widgets/sign-in-form.tsx";
+
+export default function SignInPage() {
+  const target = returnTo(useLocation().search);
+  const signedIn = useStore(session).kind === "signed_in";
+
+  useEffect(() => {
+    if (signedIn) navigate(target, { replace: true });
+  }, [signedIn, target]);
+
+  return (
+    <div className="narrow-page">
+      <Container header={<Header variant="h1">Sign in to GPUaaS</Header>}>
+        <SignInForm returnTo={target} />
+      </Container>
+    </div>
+  );
+}

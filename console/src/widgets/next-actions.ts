@@ -1,0 +1,28 @@
+/** The platform names next actions by stable codes; these are their sentences. A code this table does
+ * not know is shown in its own words, so that a new one is never lost. */
+
+const SENTENCES: Readonly<Record<string, string>> = {
+  ask_for_permission: "Ask an administrator of this project or tenant for the permission.",
+  ask_for_quota: "Ask an administrator for more quota.",
+  check_connection: "Check your network connection.",
+  check_credentials: "Check the email address and the password.",
+  choose_other_name: "Choose another name.",
+  fix_request: "Correct what is marked and send it again.",
+  give_reason: "Give a reason; it is kept in the audit log.",
+  read_again: "Read the current state, then decide again.",
+  read_state: "Look at the current state first.",
+  reload: "Reload the page.",
+  remove_users_first: "Remove what uses it first.",
+  report_correlation_id: "If it stays, report the correlation id.",
+  retry: "Try again.",
+  sign_in: "Sign in.",
+  wait: "Wait a moment, then try again.",
+  wait_for_operation: "Wait for the running operation to end.",
+};
+
+export function nextActionSentence(action: string): string {
+  const sentence = SENTENCES[action];
+  if (sentence !== undefined) return sentence;
+  const words = action.replaceAll("_", " ").trim();
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+}

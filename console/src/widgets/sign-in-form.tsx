@@ -1,0 +1,149 @@
+/** Signing in: with a password where the platform has local users, with the organisation's provider
+ * where it has one. Shown on the sign-in page, and over any page whose session has expired. */
+
+import Alert from "@cloudscape-design/components/alert";
+import Box from "@cloudscape-design/components/box";
+import Button from "@cloudscape-design/components/button";
+import FormField from "@cloudscape-design/components/form-field";
+import Input from "@cloudscape-design/components/input";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import Spinner from "@cloudscape-design/components/spinner";
+import { type SubmitEvent, useEffect, useState } from "react";
+import { api, asProblem, call } from "../api/client.ts";
+import type { AuthMethods } from "../api/contract.ts";
+import type { Problem } from "../api/problem.ts";
+import { signIn } from "../app/session.ts";
+import { useNow } from "../live/use-now.ts";
+import { ProblemAlert } from "./problem-alert.tsx";
+import { secondsUntil } from "./times.ts";
+
+interface SignInFormProps {
+  /** Where the provider sends the browser back to. */
+  readonly returnTo: string;
+  readonly email?: string;
+  /** The provider opens in a tab of its own, so that this page keeps what is on it. */
+  readonly keepPage?: boolean;
+}
+
+export function SignInForm({ returnTo, email = "", keepPage = false }: SignInFormProps) {
+  const { methods, problem, read } = useAuthMethods();
+  if (problem !== null) {
+    return <ProblemAlert problem={problem} action={<Button onClick={read}>Try again</Button>} />;
+  }
+  if (methods === null) return <Spinner size="large" />;
+  if (!methods.local && !methods.oidc) {
+    return <Alert type="warning">This platform has no way to sign in switched on.</Alert>;
+  }
+  return (
+    <SpaceBetween size="l">
+      {methods.oidc && (
+        <Button
+          href={`${methods.oidc.start_url}?${new URLSearchParams({ return_to: returnTo })}`}
+          {...(keepPage ? { target: "_blank" } : {})}
+          variant={methods.local ? "normal" : "primary"}
+          fullWidth
+        >
+          Sign in with {methods.oidc.name || "your organisation"}
+        </Button>
+      )}
+      {methods.oidc && methods.local && (
+        <Box textAlign="center" color="text-body-secondary">
+          or
+        </Box>
+      )}
+      {methods.local && <PasswordForm initialEmail={email} />}
+    </SpaceBetween>
+  );
+}
+
+function useAuthMethods() {
+  const [methods, setMethods] = useState<AuthMethods | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+
+  function read(): void {
+    setProblem(null);
+    call(api.GET("/api/v1/auth/methods")).then(setMethods, (thrown: unknown) =>
+      setProblem(asProblem(thrown)),
+    );
+  }
+
+  useEffect(read, []);
+  return { methods, problem, read };
+}
+
+function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
+  const [email, setEmail] = useState(initialEmail);
+  const [password, setPassword] = useState("");
+  const [sending, setSending] = useState(false);
+  const [tried, setTried] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [blockedUntil, setBlockedUntil] = useState(0);
+  const waitSeconds = secondsUntil(blockedUntil, useNow());
+
+  async function submit(event: SubmitEvent): Promise<void> {
+    event.preventDefault();
+    setTried(true);
+    if (email.trim() === "" || password === "" || sending || waitSeconds > 0) return;
+    setSending(true);
+    setProblem(null);
+    try {
+      await signIn(email.trim(), password);
+    } catch (thrown) {
+      const refused = asProblem(thrown);
+      setProblem(refused);
+      setPassword("");
+      setTried(false);
+      if (refused.retryAfterSeconds !== null) {
+        setBlockedUntil(Date.now() + refused.retryAfterSeconds * 1000);
+      }
+    } finally {
+      setSending(false);
+    }
+  }
+
+  return (
+    <form onSubmit={submit} noValidate>
+      <SpaceBetween size="l">
+        {problem !== null && <ProblemAlert problem={problem} />}
+        <FormField
+          label="Email"
+          errorText={tried && email.trim() === "" ? "Enter your email address." : null}
+          stretch
+        >
+          <Input
+            type="email"
+            name="email"
+            autoComplete="username"
+            autoFocus={initialEmail === ""}
+            value={email}
+            onChange={({ detail }) => setEmail(detail.value)}
+          />
+        </FormField>
+        <FormField
+          label="Password"
+          errorText={tried && password === "" ? "Enter your password." : null}
+          stretch
+        >
+          <Input
+            type="password"
+            name="password"
+            autoComplete="current-password"
+            autoFocus={initialEmail !== ""}
+            value={password}
+            onChange={({ detail }) => setPassword(detail.value)}
+          />
+        </FormField>
+        <Button
+          variant="primary"
+          formAction="submit"
+          loading={sending}
+          loadingText="Signing in"
+          disabled={waitSeconds > 0}
+          fullWidth
+        >
+          {waitSeconds > 0 ? `Try again in ${waitSeconds} s` : "Sign in"}
+        </Button>
+      </SpaceBetween>
+    </form>
+  );
+}
