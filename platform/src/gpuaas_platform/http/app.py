@@ -3,8 +3,8 @@
 Called by `main.py` and by tests. The only module that knows all rooms.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -20,6 +20,9 @@ from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.operate.routes import router as operate_router
 
 _ROUTERS: tuple[APIRouter, ...] = (operate_router,)
+
+# What a room runs for the life of the process (its loops): entered in this order, left in reverse.
+_LIVES: tuple[Callable[[Platform], AbstractAsyncContextManager[None]], ...] = ()
 _PROBLEM: dict[int | str, dict[str, Any]] = {
     "default": {"description": "Any error", "model": Problem, "content": {MEDIA_TYPE: {}}}
 }
@@ -36,7 +39,10 @@ def app_make(platform: Platform | None) -> FastAPI:
         await platform.db.open()
         platform.signals.start()
         try:
-            yield
+            async with AsyncExitStack() as stack:
+                for room_life in _LIVES:
+                    await stack.enter_async_context(room_life(platform))
+                yield
         finally:
             await platform.signals.stop()
             await platform.db.close()
