@@ -1,0 +1,59 @@
+"""A wrong wall clock on one machine, as far as that can honestly be had.
+
+Linux has one CLOCK_REALTIME for the whole host: time namespaces shift only the monotonic and boot
+clocks. So the lab shifts what programs see: libfaketime is preloaded into every service of the
+machine and every login, and the running services are restarted. Process 1, the journal, systemd's
+own services and statically linked programs keep the true time. Monotonic clocks are never touched.
+"""
+
+from __future__ import annotations
+
+from gpuaas_lab import inside
+from gpuaas_lab.errors import CommandFailed, LabError, NotSupported
+
+LIMITS = (
+    "Seen by services and logins; process 1, the journal, systemd's own services and static "
+    "programs keep the true time, because the kernel has one wall clock for the whole host."
+)
+_MOST = 10 * 365 * 86400
+_MISSING = 44
+
+# $1: seconds with a sign, or 0.
+_SCRIPT = f"""
+dropin=/etc/systemd/system/service.d/50-gpuaas-lab-skew.conf
+exempt=/etc/systemd/system/systemd-.service.d/60-gpuaas-lab-true-time.conf
+sed -i '/# gpuaas-lab skew$/d; /^LD_PRELOAD=.*faketime/d; /^FAKETIME/d' /etc/environment \
+  2>/dev/null || true
+rm -f "$dropin" "$exempt"
+if [ "$1" != 0 ]; then
+  library=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1 2>/dev/null | head -n 1)
+  [ -n "$library" ] || exit {_MISSING}
+  mkdir -p "${{dropin%/*}}" "${{exempt%/*}}"
+  settings="LD_PRELOAD=$library
+FAKETIME=$1
+FAKETIME_DONT_FAKE_MONOTONIC=1
+FAKETIME_DISABLE_SHM=1
+FAKETIME_DONT_RESET=1"
+  {{ echo "[Service]"; echo "$settings" | sed 's/^/Environment=/'; }} > "$dropin"
+  {{ echo "[Service]"; echo "UnsetEnvironment=LD_PRELOAD FAKETIME"; }} > "$exempt"
+  {{ echo "# gpuaas-lab skew"; echo "$settings"; }} >> /etc/environment
+fi
+systemctl daemon-reload
+systemctl list-units --plain --no-legend --type=service --state=running |
+  awk '$1 !~ /^(systemd-|dbus|user@|init)/ {{ print $1 }}' | xargs -r systemctl try-restart
+"""
+
+
+async def skew(lab: str, machine: str, seconds: int) -> None:
+    """Shift the machine's wall clock by so many seconds; 0 sets it right again."""
+    if abs(seconds) > _MOST:
+        raise LabError(f"a skew of {seconds} s is beyond ten years")
+    try:
+        await inside.script(lab, machine, _SCRIPT, f"{seconds:+d}" if seconds else "0")
+    except CommandFailed as error:
+        if f"ended with {_MISSING}:" not in error.message:
+            raise
+        raise NotSupported(
+            "the kernel has no wall clock per machine, and libfaketime is not in this image",
+            "rebuild the image: gpuaas-lab image --rebuild",
+        ) from error

@@ -1,0 +1,114 @@
+"""Take a lab or a machine away, whole.
+
+Called by `down`, by the end of a `Lab.up` block and by pull-plug. It goes by what the kernel shows,
+not by the lab's files, so it also works after the lab's process was killed or its state was lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuaas_lab import cgroups, names, network, process, processes, store
+from gpuaas_lab.errors import LabError
+from gpuaas_lab.locks import locked
+from gpuaas_lab.settings import Settings
+
+_NSPAWN_FOLDERS = (Path("/run/systemd/nspawn/propagate"), Path("/run/systemd/nspawn/unix-export"))
+_ALIAS = "gpuaas-lab:"
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """What exists of a lab right now, as the kernel sees it."""
+
+    processes: list[int] = field(default_factory=list)
+    mounts: list[str] = field(default_factory=list)
+    interfaces: list[str] = field(default_factory=list)
+    cgroups: list[str] = field(default_factory=list)
+
+    def any(self) -> bool:
+        """Whether anything is there."""
+        return bool(self.processes or self.mounts or self.interfaces or self.cgroups)
+
+
+def leftovers(lab: str) -> Leftovers:
+    """Look for the lab's processes, mounts, interfaces and control groups."""
+    prefix = names.machine_prefix(lab)
+    return Leftovers(
+        processes=sorted(found.pid for found in processes.scan(prefix)),
+        mounts=_mounts(prefix),
+        interfaces=network.interfaces(lab),
+        cgroups=[str(path) for path in cgroups.groups_left(prefix)],
+    )
+
+
+async def lab_remove(settings: Settings, lab: str) -> bool:
+    """Remove every trace of a lab; false when there was nothing to remove."""
+    names.lab_name(lab)
+    async with locked(store.lab_lock(settings, lab), f"lab {lab}"):
+        folder = store.lab_folder(settings, lab)
+        before = await asyncio.to_thread(leftovers, lab)
+        if not before.any() and not folder.exists():
+            store.lab_lock(settings, lab).unlink(missing_ok=True)
+            return False
+        await _power_off(names.machine_prefix(lab))
+        await network.interfaces_delete(lab)
+        await process.output("rm", "-rf", "--one-file-system", folder)
+        await _prove_gone(lab)
+        store.lab_lock(settings, lab).unlink(missing_ok=True)
+    return True
+
+
+async def machine_off(lab: str, machine: str) -> None:
+    """Power one machine off and wait until its cable is unplugged."""
+    await _power_off(names.machine_id(lab, machine))
+    for _attempt in range(500):
+        if not network.cable_present(lab, machine):
+            return
+        await asyncio.sleep(0.01)
+    await process.output("ip", "link", "delete", names.veth(lab, machine))
+
+
+def labs_present(settings: Settings) -> list[str]:
+    """Every lab of this host: those with a folder, and those only a bridge still tells of."""
+    folders = (path.name for path in settings.state.glob("*") if path.is_dir())
+    found = {name for name in folders if not name.startswith(".")}
+    for alias in Path("/sys/class/net").glob("glab-*/ifalias"):
+        with contextlib.suppress(OSError):
+            text = alias.read_text().strip()
+            found |= {text.removeprefix(_ALIAS)} if text.startswith(_ALIAS) else set()
+    return sorted(found)
+
+
+async def _power_off(scope: str) -> None:
+    await processes.machine_kill(scope)
+    for mount in _mounts(scope):
+        await process.output("umount", "--lazy", mount)
+    cgroups.groups_remove(scope)
+    for parent in _NSPAWN_FOLDERS:
+        for path in parent.glob("gl*"):
+            if names.in_scope(path.name, scope):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _mounts(scope: str) -> list[str]:
+    pattern = re.compile(rf"^{names.mount_source('')}(\S+) (\S+) ", re.MULTILINE)
+    found = pattern.findall(Path("/proc/self/mounts").read_text())
+    return [path for identity, path in found if names.in_scope(identity, scope)]
+
+
+async def _prove_gone(lab: str) -> None:
+    left = leftovers(lab)
+    # A network namespace is torn down by the kernel a little after its last process.
+    for _attempt in range(200):
+        if not left.any():
+            return
+        await asyncio.sleep(0.02)
+        left = await asyncio.to_thread(leftovers, lab)
+        cgroups.groups_remove(names.machine_prefix(lab))
+    raise LabError(f"lab {lab} could not be removed whole: {left}")
