@@ -14,7 +14,7 @@ from fastapi import Depends, Request
 
 from gpuaas_contract.common import IDEMPOTENCY_HEADER
 from gpuaas_contract.errors import ErrorCode
-from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind
+from gpuaas_platform.kernel.caller import PLATFORM, SYSTEM, Caller, CallerKind
 from gpuaas_platform.kernel.clock import Clock
 from gpuaas_platform.kernel.database import Database
 from gpuaas_platform.kernel.limits import RateLimiter
@@ -76,6 +76,22 @@ async def open_call(request: Request) -> Call:
     platform: Platform = request.app.state.platform
     _limit(platform, f"address:{source_of(request)}")
     return await _call(request, platform, NOBODY)
+
+
+def system_call(platform: Platform, path: str, correlation_id: str) -> Call:
+    """A mutation the platform makes by itself (a loop's turn): journalled like any other."""
+    return Call(
+        platform=platform,
+        caller=SYSTEM,
+        correlation_id=correlation_id,
+        traceparent="",
+        method="SYSTEM",
+        path=path,
+        source="local",
+        idempotency_key=None,
+        request_hash=b"",
+        if_match=None,
+    )
 
 
 CallDep = Annotated[Call, Depends(authenticated_call)]

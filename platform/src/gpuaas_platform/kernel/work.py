@@ -50,11 +50,15 @@ class Target:
     after: Any = None
     reason: str = ""
     detail: Mapping[str, Any] = field(default_factory=dict)
+    correlation_id: str | None = None
 
 
 @dataclass(frozen=True)
 class Happened:
-    """A domain event to be. `app_slug` and `app_instance_id` where there is an instance."""
+    """A domain event to be. `app_slug` and `app_instance_id` where there is an instance.
+
+    `correlation_id` where the change belongs to an earlier request than the one that tells it.
+    """
 
     type: str
     subject: str
@@ -62,6 +66,7 @@ class Happened:
     data: Mapping[str, Any]
     app_slug: str | None = None
     app_instance_id: str | None = None
+    correlation_id: str | None = None
 
 
 @dataclass
@@ -226,7 +231,7 @@ def _audit_row(
         "project_id": target.place.project_id,
         "target_kind": target.kind,
         "target_id": target.id,
-        "correlation_id": call.correlation_id,
+        "correlation_id": target.correlation_id or call.correlation_id,
         "source": call.source,
         "reason": target.reason,
         "before_digest": _digest(target.before),
@@ -245,7 +250,7 @@ def _event_row(work: Work, event: Happened) -> dict[str, Any]:
         "project_id": event.place.project_id,
         "app_slug": event.app_slug,
         "app_instance_id": event.app_instance_id,
-        "correlation_id": work.call.correlation_id,
+        "correlation_id": event.correlation_id or work.call.correlation_id,
         "traceparent": work.call.traceparent,
         "data": dict(event.data),
     }
