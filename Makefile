@@ -12,7 +12,7 @@ UNIT  := $(wildcard */tests/unit apps/*/tests/unit)
 NPM   := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix console
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint console-check fmt lab bench openapi lock sync clean
+.PHONY: help setup demo test check lint console-check fmt lab bench openapi docs lock sync clean
 
 help: ## Show this
 	@echo "GPUaaS: run a scheduler on machines you hold.   Start here: make demo"
@@ -63,6 +63,10 @@ openapi: ## Write openapi/v1.json, the public contract, from the code
 	$(SETUP) env
 	$(BIN)/gpuaas-platform openapi > openapi/v1.json.new
 	@mv openapi/v1.json.new openapi/v1.json
+
+docs: ## Write the tables in docs/ that the code already says
+	$(SETUP) env
+	$(BIN)/python -m tools.document
 
 lock: ## Write the locks in requirements/ (UPGRADE=1 moves the pins)
 	$(SETUP) uv

@@ -43,7 +43,7 @@ _CAUSES = (
 )
 
 
-class Failure(Exception):  # noqa: N818 - what the person reads is the sentence, not the class
+class Failure(Exception):
     """One line for the person: what is missing, and the remedy."""
 
 
@@ -130,9 +130,9 @@ class Stage:
     def _cause(self, program: str, code: int, output: str) -> str:
         self._clear()
         log = self.log.relative_to(ROOT)
-        end = output[-8000:]
+        everything = self.log.read_text(errors="replace")  # apt's update only warns, install fails
         for pattern, remedy in _CAUSES:
-            if re.search(pattern, end):
+            if re.search(pattern, everything):
                 return f"{self.name}: {remedy} (log: {log})"
-        last = next((line.strip() for line in reversed(end.splitlines()) if line.strip()), "")
+        last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
         return f"{self.name}: {Path(program).name} ended with {code}: {last[:160]} (log: {log})"
