@@ -222,3 +222,73 @@ ALLOCATION: Final = _machine(
 )
 
 MACHINES: Final = (INSTANCE, MEMBER, OPERATION, VERSION, ALLOCATION)
+
+
+class Effect(StrEnum):
+    """What an operation means to the state machines. Its kind is the app's word, opaque here."""
+
+    NONE = "none"
+    DEPLOY = "deploy"
+    ADD = "add"
+    DRAIN = "drain"
+    RESUME = "resume"
+    REMOVE = "remove"
+    REPLACE = "replace"
+    STOP = "stop"
+    START = "start"
+    RESTART = "restart"
+    UPGRADE = "upgrade"
+    ROLLBACK = "rollback"
+    RECONCILE = "reconcile"
+    DECOMMISSION = "decommission"
+
+
+@dataclass(frozen=True)
+class EffectRule:
+    """Where an effect puts its target when work begins, and when it succeeded.
+
+    `requires` are the states of the target (the member where `on_member`, else the instance) in
+    which it may be asked for; empty means any that is not at its end. A report may say something
+    more exact (degraded instead of running); this is what holds when it says nothing.
+    """
+
+    on_member: bool = False
+    exclusive: bool = False
+    requires: frozenset[str] = frozenset()
+    during: str | None = None
+    after: str | None = None
+
+
+def _effect(
+    requires: str = "",
+    during: str | None = None,
+    after: str | None = None,
+    *,
+    on_member: bool = False,
+    exclusive: bool = True,
+) -> EffectRule:
+    return EffectRule(on_member, exclusive, frozenset(requires.split()), during, after)
+
+
+EFFECTS: Final[Mapping[Effect, EffectRule]] = {
+    Effect.NONE: _effect(exclusive=False),
+    Effect.DEPLOY: _effect("requested failed", "deploying", "running"),
+    Effect.ADD: _effect(
+        "requested failed", "reconciling", "ready", on_member=True, exclusive=False
+    ),
+    Effect.DRAIN: _effect(
+        "ready degraded failed", "draining", "drained", on_member=True, exclusive=False
+    ),
+    Effect.RESUME: _effect(
+        "drained draining degraded failed", None, "ready", on_member=True, exclusive=False
+    ),
+    Effect.REMOVE: _effect("", "removing", "removed", on_member=True, exclusive=False),
+    Effect.REPLACE: _effect("", None, "removed", on_member=True, exclusive=False),
+    Effect.STOP: _effect("running degraded failed", "stopping", "stopped"),
+    Effect.START: _effect("stopped failed", "starting", "running"),
+    Effect.RESTART: _effect("running degraded failed", "stopping", "running"),
+    Effect.UPGRADE: _effect("running degraded stopped failed", "upgrading", "running"),
+    Effect.ROLLBACK: _effect("running degraded stopped failed", "rolling_back", "running"),
+    Effect.RECONCILE: _effect(exclusive=False),
+    Effect.DECOMMISSION: _effect("", "deleting", "deleted"),
+}
