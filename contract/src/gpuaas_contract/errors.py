@@ -41,6 +41,7 @@ class ErrorCode(StrEnum):
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     RATE_LIMITED = "rate_limited"
     QUOTA_EXCEEDED = "quota_exceeded"
+    NO_CAPACITY = "no_capacity"
     INTERNAL = "internal"
     UNAVAILABLE = "unavailable"
     SHUTTING_DOWN = "shutting_down"
@@ -96,6 +97,9 @@ KINDS: Final[dict[ErrorCode, ErrorKind]] = {
     ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind(415, "The media type is not supported"),
     ErrorCode.RATE_LIMITED: ErrorKind(429, "Too many requests", True, ("wait",)),
     ErrorCode.QUOTA_EXCEEDED: ErrorKind(409, "The quota is used up", False, ("ask_for_quota",)),
+    ErrorCode.NO_CAPACITY: ErrorKind(
+        409, "No machine of this kind is free", True, ("wait", "choose_other_kind")
+    ),
     ErrorCode.INTERNAL: ErrorKind(
         500, "The platform failed; nothing was changed", True, ("retry", "report_correlation_id")
     ),

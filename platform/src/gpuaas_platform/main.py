@@ -98,7 +98,10 @@ def _serve(arguments: argparse.Namespace) -> None:
         )
         host, port = listener.getsockname()[:2]
         print(f"gpuaas-platform {__version__} on http://{host}:{port}", flush=True)  # noqa: T201 - for the person who started it
-        _Server(config, platform).run(sockets=[listener])
+        server = _Server(config, platform)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, server.after_shutdown)
+        server.run(sockets=[listener])
 
 
 def _migrate(_: argparse.Namespace) -> None:
@@ -157,3 +160,8 @@ class _Server(uvicorn.Server):
         """On SIGTERM or SIGINT."""
         super().handle_exit(sig, frame)
         self._platform.signals.finish()
+
+    def after_shutdown(self, sig: int, _: FrameType | None) -> None:
+        """The server repeats the signal that ended it: having ended in order is no failure."""
+        if not self.should_exit:
+            raise SystemExit(128 + sig)

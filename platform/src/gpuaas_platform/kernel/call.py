@@ -4,7 +4,7 @@ Routes take `CallDep` (an authenticated caller) or `OpenCallDep` (nobody yet: si
 identity room supplies the authenticator; the kernel only knows that there is one.
 """
 
-import hashlib
+import hmac
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -120,7 +120,8 @@ async def _call(request: Request, platform: Platform, caller: Caller) -> Call:
     digest = b""
     if key is not None:
         target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
-        digest = hashlib.sha256(target + await request.body()).digest()
+        # Keyed by the caller's key, which is not stored: a body may hold a password.
+        digest = hmac.digest(key.encode(), target + await request.body(), "sha256")
     return Call(
         platform=platform,
         caller=caller,

@@ -40,13 +40,16 @@ PLATFORM = Place()
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A bundle of permission keys that holds at a place and everywhere below it."""
+    """A bundle of permission keys that holds at a place and, unless `only_here`, below it."""
 
     permissions: frozenset[str]
     place: Place
+    only_here: bool = False
 
     def covers(self, place: Place) -> bool:
         """Whether `place` is this grant's place or lies below it."""
+        if self.only_here:
+            return self.place == place
         if self.place.project_id is not None:
             return self.place.project_id == place.project_id
         return self.place.org_id is None or self.place.org_id == place.org_id
@@ -91,7 +94,7 @@ class Caller:
 
     def reach(self, permission: Permission) -> Reach:
         """All places where this permission is held."""
-        held = [grant.place for grant in self.grants if permission in grant.permissions]
+        held = [g.place for g in self.grants if permission in g.permissions and not g.only_here]
         return Reach(
             everywhere=any(place == PLATFORM for place in held),
             org_ids=tuple(

@@ -42,6 +42,10 @@ class EmbeddedError(Exception):
     """The embedded database cannot be used; the message says why and what to do."""
 
 
+class _OldWorkersError(EmbeddedError):
+    """Workers of a server that was killed are still ending."""
+
+
 @dataclass(frozen=True)
 class _User:
     """Who the server runs as: PostgreSQL refuses to run as root."""
@@ -73,8 +77,7 @@ class EmbeddedPostgres:
                 self._initialise(binaries)
             self._wait_for_predecessor()
             sockets = self._socket_folder()
-            self._spawn(binaries, sockets)
-            self._await_ready()
+            self._spawn_until_ready(binaries, sockets)
         except BaseException:
             self.stop()
             raise
@@ -196,6 +199,18 @@ class EmbeddedPostgres:
         self._give(folder)
         return folder
 
+    def _spawn_until_ready(self, binaries: Path, sockets: Path) -> None:
+        """Start the server; again while workers of one that was killed still hold its memory."""
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            self._spawn(binaries, sockets)
+            try:
+                return self._await_ready(deadline)
+            except _OldWorkersError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
     def _spawn(self, binaries: Path, sockets: Path) -> None:
         options = _SERVER_OPTIONS | {"unix_socket_directories": str(sockets)}
         argv = [str(binaries / "postgres"), "-D", str(self._pgdata)]
@@ -216,18 +231,16 @@ class EmbeddedPostgres:
                 extra_groups=[] if self._user else None,
             )
 
-    def _await_ready(self) -> None:
+    def _await_ready(self, deadline: float) -> None:
         process = self._process
         if process is None:
             raise EmbeddedError("The database server was not started.")
         marker = self._pgdata / "postmaster.pid"
-        deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             if process.poll() is not None:
-                raise EmbeddedError(
-                    f"The database server ended at start; {self._log} says:"
-                    f" {_tail(self._log.read_bytes())}"
-                )
+                last = _tail(self._log.read_bytes())
+                error = _OldWorkersError if "shared memory block" in last else EmbeddedError
+                raise error(f"The database server ended at start; {self._log} says: {last}")
             lines = marker.read_text().split("\n") if marker.exists() else []
             if len(lines) > 7 and lines[0] == str(process.pid) and lines[7].strip() == "ready":
                 return

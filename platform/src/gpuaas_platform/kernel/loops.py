@@ -50,7 +50,7 @@ async def _run(signals: Signals, loop: Loop) -> None:
             except PlatformError as error:
                 failures += 1
                 _log.warning("loop_turn_failed", loop=loop.name, error=error.detail)
-            except Exception:
+            except Exception:  # noqa: BLE001 - a loop outlives whatever one turn meets
                 failures += 1
                 _log.exception("loop_turn_failed", loop=loop.name)
             if failures:

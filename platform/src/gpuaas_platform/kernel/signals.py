@@ -2,16 +2,21 @@
 
 Long-polls, the relay and live streams wait here. A signal is a hint: whoever waits reads the state
 before and after, and wakes by itself after a while, so a lost signal costs time, never truth.
+
+Signals are sent after the commit they tell of, not inside it: a NOTIFY inside a transaction takes a
+lock of the whole server until its commit is on disk, so that no two mutations share a flush.
 """
 
 import asyncio
 import contextlib
 from collections import defaultdict
+from collections.abc import Iterable
 
 import asyncpg
 import structlog
 
 CHANNEL = "gpuaas"
+_NOTIFY = f"SELECT pg_notify('{CHANNEL}', topic) FROM unnest($1::text[]) AS topic"
 _log = structlog.get_logger(__name__)
 
 
@@ -22,6 +27,8 @@ class Signals:
         self._url = url
         self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
         self._task: asyncio.Task[None] | None = None
+        self._unsent: set[str] = set()
+        self._sendable = asyncio.Event()
         self.finishing = False
 
     def start(self) -> None:
@@ -41,6 +48,14 @@ class Signals:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters[topic].add(future)
         return Expectation(self, topic, future)
+
+    def send(self, topics: Iterable[str]) -> None:
+        """Wake whoever waits for these topics: here at once, in other processes a moment later."""
+        for topic in topics:
+            self._unsent.add(topic)
+            self.wake(topic)
+        if self._unsent:
+            self._sendable.set()
 
     def wake(self, topic: str) -> None:
         """Wake whoever waits for a topic in this process."""
@@ -81,14 +96,31 @@ class Signals:
                 delay = min(delay * 2, 5.0)
                 continue
             delay = 0.1
-            lost = asyncio.Event()
-            connection.add_termination_listener(lambda _, lost=lost: lost.set())
             try:
-                await connection.add_listener(CHANNEL, lambda *args: self.wake(str(args[3])))
-                self.wake_all()
-                await lost.wait()
+                await self._serve(connection)
+            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                _log.warning("signals_lost", error=str(error))
             finally:
                 connection.terminate()
+
+    async def _serve(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+        """Receive and send until the connection is lost. Topics that come together go together."""
+        own = connection.get_server_pid()
+
+        def heard(_: object, pid: int, __: str, topic: object) -> None:
+            if pid != own:  # what this process sent, it has heard already
+                self.wake(str(topic))
+
+        connection.add_termination_listener(lambda _: self._sendable.set())
+        await connection.add_listener(CHANNEL, heard)
+        self.wake_all()
+        while not connection.is_closed():
+            await self._sendable.wait()
+            self._sendable.clear()
+            topics = list(self._unsent)
+            if topics and not connection.is_closed():
+                await connection.execute(_NOTIFY, topics, timeout=10)
+                self._unsent.difference_update(topics)
 
 
 class Expectation:

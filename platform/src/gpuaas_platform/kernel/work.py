@@ -98,7 +98,7 @@ class Work:
         self.events.append(event)
 
     def signal(self, topic: str) -> None:
-        """Wake whoever waits for this topic, in every process, when this commits."""
+        """Wake whoever waits for this topic, in every process, once this has committed."""
         self.topics.add(topic)
 
 
@@ -121,6 +121,7 @@ async def mutate(call: Call, action: str, handler: Handler[B]) -> Response:
     except PlatformError as error:
         await refusal_record(call, action, error)
         raise
+    call.platform.signals.send(work.topics)
     return _response(answer.status, body, answer.headers)
 
 
@@ -136,10 +137,12 @@ async def refusal_record(call: Call, action: str, error: PlatformError) -> None:
         audits.append(_audit_row(call, now, action, target, outcome="denied"))
     async with call.db.connection() as conn:
         request = _request_row(call, now, error.kind.status, error.code)
-        await conn.execute(_JOURNAL, request, audits, [], ["audit"] if audits else [], *_NO_ANSWER)
+        await conn.execute(_JOURNAL, request, audits, [], *_NO_ANSWER)
+    if audits:
+        call.platform.signals.send(("audit",))
 
 
-_JOURNAL = "SELECT journal($1, $2, $3, $4, $5, $6, $7::smallint, $8, $9, $10)"
+_JOURNAL = "SELECT journal($1, $2, $3, $4, $5, $6::smallint, $7, $8, $9)"
 _NO_ANSWER = (None, None, None, None, None, False)
 
 
@@ -180,13 +183,13 @@ async def _reserve(call: Call, conn: Connection, key_hash: bytes) -> Response | 
 
 
 async def _journal(work: Work, answer: Answer[B], body: bytes, key_hash: bytes | None) -> None:
-    """Write the end of the mutation: request, audit rows, events, stored answer, wake-ups."""
+    """Write the end of the mutation: request, audit rows, events, stored answer."""
     if not work.targets:
         raise RuntimeError(f"{work.action} named no target: every mutation is audited")
     call, now = work.call, work.now
     audits = [_audit_row(call, now, action, target) for action, target in work.targets]
     events = [_event_row(work, event) for event in work.events]
-    topics = work.topics | {"audit"} | ({"outbox"} if events else set())
+    work.topics |= {"audit", "outbox"} if events else {"audit"}
     stored: tuple[Any, ...] = _NO_ANSWER
     if key_hash is not None:
         kept = _seal(call, body) if answer.secret else body
@@ -195,7 +198,7 @@ async def _journal(work: Work, answer: Answer[B], body: bytes, key_hash: bytes |
         )  # fmt: skip
     place = work.targets[0][1].place
     request = _request_row(call, now, answer.status, None, place)
-    await work.conn.execute(_JOURNAL, request, audits, events, sorted(topics), *stored)
+    await work.conn.execute(_JOURNAL, request, audits, events, *stored)
 
 
 def _request_row(

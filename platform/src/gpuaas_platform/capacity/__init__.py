@@ -1,0 +1,1 @@
+"""Capacity: regions, SKUs, nodes, and the allocations by which projects hold machines."""

@@ -1,0 +1,231 @@
+"""Rules of allocations: placed by SKU, region, policy and free nodes; bound to one instance.
+
+The apps room binds and frees allocations through here, in its own transactions.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gpuaas_contract.capacity import Allocation, AllocationCreate
+from gpuaas_contract.common import Page
+from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.ids import Prefix
+from gpuaas_contract.permissions import Permission
+from gpuaas_contract.policy import Dimension
+from gpuaas_contract.states import ALLOCATION, AllocationStatus
+from gpuaas_platform.capacity import store
+from gpuaas_platform.capacity.service import kinds_require, name_taken
+from gpuaas_platform.identity.places import project_place
+from gpuaas_platform.kernel.call import Call
+from gpuaas_platform.kernel.caller import PLATFORM, Place
+from gpuaas_platform.kernel.database import Connection, Record
+from gpuaas_platform.kernel.paging import cursor_decode, page_of
+from gpuaas_platform.kernel.problems import PlatformError, not_found
+from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
+from gpuaas_platform.policy import service as policy
+
+
+@dataclass(frozen=True)
+class AllocationRecord:
+    """What another room may know of an allocation."""
+
+    id: str
+    name: str
+    place: Place
+    sku: str
+    region: str
+    status: AllocationStatus
+    bound_instance_id: str | None
+
+
+async def allocation_create(
+    work: Work, project_id: str, body: AllocationCreate
+) -> Answer[Allocation]:
+    """Give a project a free machine of the wanted kind."""
+    place = await project_place(work.conn, project_id)
+    work.require(Permission.ALLOCATION_CREATE, place)
+    if body.node_id is not None:
+        work.require(Permission.NODE_MANAGE, PLATFORM)
+    await kinds_require(work.conn, body.region, body.sku)
+    await policy.require(work.conn, place, Dimension.REGIONS, body.region)
+    await policy.require(work.conn, place, Dimension.SKUS, body.sku)
+    await _quota_require(work.conn, place, body.sku)
+    allocation_id = work.new_id(Prefix.ALLOCATION)
+    node = await store.node_take(work.conn, body, allocation_id)
+    if node is None:
+        raise PlatformError(
+            ErrorCode.NO_CAPACITY,
+            f"No free machine of kind {body.sku} in {body.region}.",
+            retry_after=30,
+        )
+    new = store.NewAllocation(
+        allocation_id, place, body, node["id"], work.call.correlation_id, work.now
+    )
+    if not await store.allocation_insert(work.conn, new):
+        raise name_taken("allocation", body.name)
+    allocation = await _read(work.conn, allocation_id)
+    work.audit(Target("allocation", allocation_id, place, after=allocation))
+    _emit(work, allocation, AllocationStatus.ACTIVE)
+    return Answer(allocation, 201)
+
+
+async def allocation_release(work: Work, allocation_id: str) -> Answer[Allocation]:
+    """Give a machine back. Refused while an instance uses it."""
+    rows = await store.allocation_lock_many(work.conn, [allocation_id])
+    if not rows:
+        raise not_found("allocation", allocation_id)
+    before = _allocation(rows[0])
+    place = Place(before.org_id, before.project_id)
+    work.require(Permission.ALLOCATION_RELEASE, place)
+    if before.bound_instance_id is not None:
+        raise PlatformError(
+            ErrorCode.IN_USE,
+            f"The allocation is used by the instance {before.bound_instance_id}; remove its member"
+            " or decommission the instance first.",
+            context={"app_instance_id": before.bound_instance_id},
+        )
+    if not ALLOCATION.allows(before.status, AllocationStatus.RELEASING):
+        raise PlatformError(
+            ErrorCode.STATE_CONFLICT,
+            f"An allocation that is {before.status} cannot be released.",
+            context={"status": before.status},
+        )
+    await store.allocation_set_status(work.conn, [allocation_id], AllocationStatus.RELEASED)
+    await store.node_give_back(work.conn, allocation_id)
+    allocation = await _read(work.conn, allocation_id)
+    work.audit(Target("allocation", allocation_id, place, before=before, after=allocation))
+    _emit(work, allocation, AllocationStatus.RELEASED)
+    return Answer(allocation)
+
+
+async def allocation_read(call: Call, allocation_id: str) -> Allocation:
+    """One allocation."""
+    async with call.db.connection() as conn:
+        allocation = await _read(conn, allocation_id)
+    call.caller.require(Permission.ALLOCATION_READ, Place(allocation.org_id, allocation.project_id))
+    return allocation
+
+
+@dataclass(frozen=True)
+class AllocationQuery:
+    """What a list of allocations was asked for."""
+
+    project_id: str | None
+    status: AllocationStatus | None
+    cursor: str | None
+    limit: int
+
+
+async def allocation_list(call: Call, query: AllocationQuery) -> Page[Allocation]:
+    """Allocations in reach, newest first."""
+    wanted = store.AllocationFilter(
+        call.caller.reach(Permission.ALLOCATION_READ), query.project_id, query.status
+    )
+    async with call.db.connection() as conn:
+        if query.project_id is not None:
+            place = await project_place(conn, query.project_id)
+            call.caller.require(Permission.ALLOCATION_READ, place)
+        after = cursor_decode(query.cursor)
+        rows = await store.allocation_list(conn, wanted, after, query.limit + 1)
+    return page_of([_allocation(row) for row in rows], query.limit, lambda found: found.id)
+
+
+async def allocations_bind(
+    work: Work, place: Place, allocation_ids: Sequence[str], instance_id: str
+) -> list[AllocationRecord]:
+    """Take allocations of this project for an instance; all or none."""
+    records = await _locked(work.conn, allocation_ids)
+    for wanted in allocation_ids:
+        record = records.get(wanted)
+        if record is None or record.place != place:
+            raise not_found("allocation", wanted)
+        _bindable(record, instance_id)
+        await policy.require(work.conn, place, Dimension.REGIONS, record.region)
+        await policy.require(work.conn, place, Dimension.SKUS, record.sku)
+    await store.allocation_bind(work.conn, allocation_ids, instance_id)
+    return [records[wanted] for wanted in allocation_ids]
+
+
+async def allocations_unbind(work: Work, allocation_ids: Sequence[str]) -> None:
+    """Free allocations: nothing of the instance is left on them, and that was verified."""
+    records = await _locked(work.conn, allocation_ids)
+    blocked = [r.id for r in records.values() if r.status is AllocationStatus.CLEANUP_BLOCKED]
+    await store.allocation_bind(work.conn, allocation_ids, None)
+    if blocked:
+        await store.allocation_set_status(work.conn, blocked, AllocationStatus.ACTIVE)
+
+
+async def allocations_block(work: Work, allocation_ids: Sequence[str], reason: str) -> None:
+    """Keep allocations aside: what is left on the machines could not be verified."""
+    records = await _locked(work.conn, allocation_ids)
+    active = [r for r in records.values() if r.status is AllocationStatus.ACTIVE]
+    await store.allocation_set_status(
+        work.conn, [r.id for r in active], AllocationStatus.CLEANUP_BLOCKED, reason
+    )
+    for record in active:
+        data = {"allocation_id": record.id, "reason": reason}
+        work.emit(Happened("capacity.allocation.cleanup_blocked", record.id, record.place, data))
+
+
+def _bindable(record: AllocationRecord, instance_id: str) -> None:
+    if record.status is not AllocationStatus.ACTIVE:
+        raise PlatformError(
+            ErrorCode.STATE_CONFLICT,
+            f"The allocation {record.name} is {record.status}; only an active one can be used.",
+            context={"allocation_id": record.id, "status": record.status},
+        )
+    if record.bound_instance_id not in {None, instance_id}:
+        raise PlatformError(
+            ErrorCode.IN_USE,
+            f"The allocation {record.name} is used by the instance {record.bound_instance_id}.",
+            context={
+                "allocation_id": record.id,
+                "app_instance_id": record.bound_instance_id or "",
+            },
+        )
+
+
+async def _locked(conn: Connection, ids: Iterable[str]) -> dict[str, AllocationRecord]:
+    rows = await store.allocation_lock_many(conn, list(ids))
+    return {
+        row["id"]: AllocationRecord(
+            row["id"],
+            row["name"],
+            Place(row["org_id"], row["project_id"]),
+            row["sku"],
+            row["region"],
+            AllocationStatus(row["status"]),
+            row["bound_instance_id"],
+        )
+        for row in rows
+    }
+
+
+async def _quota_require(conn: Connection, place: Place, sku: str) -> None:
+    """Every quota that holds here has room for one more."""
+    for quota in await store.quota_list(conn, place):
+        if quota["sku"] in {"*", sku} and quota["used"] >= quota["limit"]:
+            whose = "project's" if quota["project_id"] else "tenant's"
+            what = "allocations" if quota["sku"] == "*" else f"allocations of {sku}"
+            raise PlatformError(
+                ErrorCode.QUOTA_EXCEEDED,
+                f"The {whose} quota of {quota['limit']} {what} is used up.",
+                context={"sku": quota["sku"], "limit": str(quota["limit"])},
+            )
+
+
+async def _read(conn: Connection, allocation_id: str) -> Allocation:
+    row = await store.allocation_read(conn, allocation_id)
+    if row is None:
+        raise not_found("allocation", allocation_id)
+    return _allocation(row)
+
+
+def _allocation(row: Record) -> Allocation:
+    return Allocation(**dict(row))
+
+
+def _emit(work: Work, allocation: Allocation, status: AllocationStatus) -> None:
+    place = Place(allocation.org_id, allocation.project_id)
+    data = {"allocation_id": allocation.id, "name": allocation.name, "sku": allocation.sku}
+    work.emit(Happened(f"capacity.allocation.{status}", allocation.id, place, data))

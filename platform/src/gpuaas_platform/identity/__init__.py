@@ -1,0 +1,1 @@
+"""Identity: tenants, projects, people, service accounts, tokens, roles and who holds them where."""
