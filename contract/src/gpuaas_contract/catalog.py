@@ -1,0 +1,245 @@
+"""Wire types of the catalog: apps, versions, entitlements, and what a project may deploy."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue, WithJsonSchema
+
+from gpuaas_contract.common import Input, Json, Model, Name, Scope, Text
+from gpuaas_contract.errors import FieldError
+from gpuaas_contract.manifest import Confirmation, Manifest
+from gpuaas_contract.pointers import JsonPointer
+from gpuaas_contract.semver import SemVer, VersionPattern
+from gpuaas_contract.states import VersionStatus
+
+DisplayName = Annotated[str, Field(min_length=1, max_length=120)]
+Label = Annotated[str, Field(max_length=60)]
+ManifestDocument = Annotated[
+    dict[str, Any], WithJsonSchema({"$ref": "#/components/schemas/Manifest"})
+]
+
+
+class AppCreate(Input):
+    """A new app in the catalog."""
+
+    slug: Name
+    display_name: DisplayName
+    description: Text = ""
+    publisher: DisplayName
+    kind_label: Annotated[Label, Field(description="What people call this kind of app")] = ""
+
+
+class AppUpdate(Input):
+    """Changed words of an app; what is left out stays."""
+
+    display_name: DisplayName | None = None
+    description: Text | None = None
+    publisher: DisplayName | None = None
+    kind_label: Label | None = None
+
+
+class App(Model):
+    """An app in the catalog."""
+
+    id: str
+    slug: str
+    display_name: str
+    description: str
+    publisher: str
+    kind_label: str
+    latest_version: Annotated[
+        str | None, Field(description="Highest published version that is no pre-release")
+    ]
+    revision: int
+    created_at: datetime
+
+
+class VersionCreate(Input):
+    """A new version of an app. Its manifest can never be changed afterwards."""
+
+    version: SemVer
+    manifest: ManifestDocument
+    notes: Text = ""
+    publish: Annotated[
+        bool, Field(description="Publish at once; else it stays a draft only publishers see")
+    ] = False
+
+
+class VersionDeprecate(Input):
+    """Why a version should no longer be chosen, and what to choose instead."""
+
+    message: Annotated[str, Field(min_length=1, max_length=2000)]
+    replacement: SemVer | None = None
+
+
+class VersionWithdraw(Input):
+    """Why a version can no longer be deployed, and what to choose instead."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+    replacement: SemVer | None = None
+
+
+class VersionSummary(Model):
+    """A version without its manifest."""
+
+    id: str
+    app_slug: str
+    version: str
+    status: VersionStatus
+    digest: Annotated[str, Field(description="sha256 of the published manifest document")]
+    package_version: str
+    notes: str
+    message: Annotated[str, Field(description="Why it was deprecated or withdrawn")]
+    replacement: str | None
+    revision: int
+    created_at: datetime
+    published_at: datetime | None
+
+
+class Version(VersionSummary):
+    """A version with its manifest."""
+
+    manifest: Manifest
+
+
+class ManifestValidate(Input):
+    """A manifest to be checked without storing it."""
+
+    manifest: ManifestDocument
+
+
+class Validation(Model):
+    """What a check found."""
+
+    valid: bool
+    errors: list[FieldError]
+
+
+class Limit(Input):
+    """Bounds of one deploy input, narrower than the schema's."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    max_length: Annotated[int | None, Field(ge=0)] = None
+    max_items: Annotated[int | None, Field(ge=0)] = None
+    allowed: Annotated[tuple[JsonValue, ...] | None, Field(max_length=100)] = None
+
+
+class SettingsOverlay(Input):
+    """What an entitlement says about deploy inputs, by JSON pointer into the input.
+
+    `fixed` values cannot be chosen otherwise; `limits` bound what is chosen; `defaults` stand in
+    for what is not chosen.
+    """
+
+    defaults: Annotated[dict[JsonPointer, JsonValue], Field(max_length=100)] = Field(
+        default_factory=dict
+    )
+    fixed: Annotated[dict[JsonPointer, JsonValue], Field(max_length=100)] = Field(
+        default_factory=dict
+    )
+    limits: Annotated[dict[JsonPointer, Limit], Field(max_length=100)] = Field(default_factory=dict)
+
+
+class EntitlementCreate(Input):
+    """Let a tenant, or a project of an entitled tenant, use an app."""
+
+    app_slug: Name
+    versions: Annotated[
+        tuple[VersionPattern, ...] | None,
+        Field(min_length=1, max_length=50, description="Which versions; all when left out"),
+    ] = None
+    settings: SettingsOverlay = SettingsOverlay()
+
+
+class EntitlementUpdate(Input):
+    """The new content of an entitlement, whole."""
+
+    versions: Annotated[tuple[VersionPattern, ...] | None, Field(min_length=1, max_length=50)] = (
+        None
+    )
+    settings: SettingsOverlay = SettingsOverlay()
+
+
+class EntitlementWarning(Model):
+    """A part of an entitlement that can have no effect, and why."""
+
+    pointer: str
+    message: str
+
+
+class Entitlement(Model):
+    """That a tenant or project may use an app, and within which bounds."""
+
+    id: str
+    scope: Scope
+    app_slug: str
+    versions: list[str] | None
+    settings: SettingsOverlay
+    warnings: list[EntitlementWarning]
+    revision: int
+    created_at: datetime
+
+
+class Unavailable(Model):
+    """Why something in the catalog cannot be deployed here."""
+
+    code: Literal[
+        "not_entitled", "version_not_entitled", "policy_denied", "withdrawn", "no_version"
+    ]
+    message: str
+    entitlement_id: str | None = None
+    overlay_id: str | None = None
+
+
+class ProjectAppVersion(Model):
+    """A version as one project sees it."""
+
+    version: str
+    status: VersionStatus
+    message: str
+    replacement: str | None
+    available: bool
+    reasons: list[Unavailable]
+
+
+class ProjectApp(Model):
+    """An app as one project sees it."""
+
+    slug: str
+    display_name: str
+    description: str
+    publisher: str
+    kind_label: str
+    available: bool
+    latest_available: str | None
+    reasons: list[Unavailable]
+    versions: list[ProjectAppVersion]
+
+
+class InputCheck(Input):
+    """An input to be checked against a version, as a deploy or an operation would."""
+
+    kind: Annotated[
+        str | None, Field(max_length=63, description="Operation kind; the deploy when left out")
+    ] = None
+    input: Json = Field(default_factory=dict)
+
+
+class InputValidation(Validation):
+    """What a check of an input found, and the input with its defaults filled in."""
+
+    input: Json
+
+
+class OperationForm(Model):
+    """The form of an operation as one project must fill it in."""
+
+    kind: str
+    title: str
+    description: str
+    input_schema: Annotated[Json, Field(description="With the entitlement's bounds in it")]
+    initial: Annotated[Json, Field(description="Defaults and fixed values to begin with")]
+    fixed: Annotated[list[str], Field(description="Pointers that cannot be chosen")]
+    confirmation: Confirmation | None
+    destructive: bool

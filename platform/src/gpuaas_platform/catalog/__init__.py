@@ -1,0 +1,1 @@
+"""Catalog: apps, their immutable versions, and who is entitled to which of them."""
