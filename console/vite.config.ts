@@ -18,7 +18,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
   },
   server: {
-    proxy: { "/api": process.env.GPUAAS_URL ?? "http://127.0.0.1:8080" },
+    proxy: { "/api": process.env.GPUAAS_URL ?? "http://127.0.0.1:8470" },
   },
   test: {
     projects: [
@@ -28,7 +28,9 @@ export default defineConfig({
           name: "unit",
           include: ["tests/unit/**/*.test.{ts,tsx}"],
           environment: "jsdom",
+          setupFiles: ["tests/unit/setup.ts"],
           restoreMocks: true,
+          unstubGlobals: true,
           server: { deps: { inline: [/@cloudscape-design\//] } },
         },
       },

@@ -7,30 +7,24 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import { Component, type ReactNode } from "react";
 
 interface ErrorBoundaryProps {
-  /** The place shown. Going to another one is a fresh start. */
-  readonly place: string;
   readonly children: ReactNode;
 }
 
 interface ErrorBoundaryState {
-  readonly broken: { readonly place: string; readonly error: unknown } | null;
+  readonly failure: { readonly error: unknown } | null;
 }
 
+/** Give it the place as its key: going to another one is a fresh start. */
 export class ErrorBoundary extends Component<ErrorBoundaryProps, ErrorBoundaryState> {
-  override state: ErrorBoundaryState = { broken: null };
+  override state: ErrorBoundaryState = { failure: null };
 
-  override componentDidCatch(error: unknown): void {
-    this.setState({ broken: { place: this.props.place, error } });
-  }
-
-  static getDerivedStateFromError(): null {
-    return null;
+  static getDerivedStateFromError(error: unknown): ErrorBoundaryState {
+    return { failure: { error } };
   }
 
   override render(): ReactNode {
-    const { broken } = this.state;
-    if (broken === null || broken.place !== this.props.place) return this.props.children;
-    return <BrokenPage error={broken.error} />;
+    const { failure } = this.state;
+    return failure === null ? this.props.children : <BrokenPage error={failure.error} />;
   }
 }
 

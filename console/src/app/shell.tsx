@@ -1,7 +1,8 @@
 /** The frame around every page: bars, notices, the page itself, and the way back in when the session has
  * expired. Rendered by main.tsx. It knows routes, not what is on them. */
 
-import AppLayout from "@cloudscape-design/components/app-layout";
+import AppLayout from "@cloudscape-design/components/app-layout-toolbar";
+import BreadcrumbGroup from "@cloudscape-design/components/breadcrumb-group";
 import Flashbar from "@cloudscape-design/components/flashbar";
 import SideNavigation from "@cloudscape-design/components/side-navigation";
 import Spinner from "@cloudscape-design/components/spinner";
@@ -11,7 +12,7 @@ import { ProblemDetails } from "../widgets/problem-details.tsx";
 import { ErrorBoundary } from "./error-boundary.tsx";
 import { ExpiredSession } from "./expired-session.tsx";
 import { noticeDismiss, notices } from "./notices.ts";
-import { matchRoute, useLocation } from "./router.tsx";
+import { HOME, matchRoute, useLocation } from "./router.tsx";
 import { navigation, notFound, routes } from "./routes.ts";
 import { TopBar } from "./top-bar.tsx";
 
@@ -41,15 +42,23 @@ export function Shell() {
         navigationOpen={navigationOpen}
         onNavigationChange={({ detail }) => setNavigationOpen(detail.open)}
         navigation={<SideNavigation activeHref={route.path} items={navigation} />}
+        breadcrumbs={
+          <BreadcrumbGroup
+            items={[
+              { text: "GPUaaS", href: HOME },
+              { text: route.title, href: pathname },
+            ]}
+          />
+        }
         notifications={<Notices />}
         stickyNotifications
         content={
           <div id="content" ref={content} tabIndex={-1}>
-            <ErrorBoundary place={pathname}>
-              <Suspense fallback={<Spinner size="large" />}>
-                <route.page key={route.path} params={params} />
-              </Suspense>
-            </ErrorBoundary>
+            <Suspense fallback={<Spinner size="large" />}>
+              <ErrorBoundary key={pathname}>
+                <route.page params={params} />
+              </ErrorBoundary>
+            </Suspense>
           </div>
         }
       />

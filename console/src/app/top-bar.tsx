@@ -23,7 +23,7 @@ export function TopBar() {
   ];
   return (
     <TopNavigation
-      identity={{ href: HOME, title: "GPUaaS", logo: { src: logo, alt: "" } }}
+      identity={{ href: HOME, title: "GPUaaS", logo: { src: logo, alt: "Home" } }}
       utilities={utilities}
     />
   );

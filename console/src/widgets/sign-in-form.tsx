@@ -13,9 +13,7 @@ import { api, asProblem, call } from "../api/client.ts";
 import type { AuthMethods } from "../api/contract.ts";
 import type { Problem } from "../api/problem.ts";
 import { signIn } from "../app/session.ts";
-import { useNow } from "../live/use-now.ts";
 import { ProblemAlert } from "./problem-alert.tsx";
-import { secondsUntil } from "./times.ts";
 
 interface SignInFormProps {
   /** Where the provider sends the browser back to. */
@@ -77,8 +75,7 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
   const [sending, setSending] = useState(false);
   const [tried, setTried] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [blockedUntil, setBlockedUntil] = useState(0);
-  const waitSeconds = secondsUntil(blockedUntil, useNow());
+  const [waitSeconds, setWaitSeconds] = useCountdown();
 
   async function submit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
@@ -93,9 +90,7 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
       setProblem(refused);
       setPassword("");
       setTried(false);
-      if (refused.retryAfterSeconds !== null) {
-        setBlockedUntil(Date.now() + refused.retryAfterSeconds * 1000);
-      }
+      setWaitSeconds(refused.retryAfterSeconds ?? 0);
     } finally {
       setSending(false);
     }
@@ -146,4 +141,15 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
       </SpaceBetween>
     </form>
   );
+}
+
+/** A number that counts itself down to zero, once a second. */
+function useCountdown() {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    if (seconds <= 0) return;
+    const timer = setTimeout(() => setSeconds(seconds - 1), 1000);
+    return () => clearTimeout(timer);
+  }, [seconds]);
+  return [seconds, setSeconds] as const;
 }

@@ -1,0 +1,7 @@
+/** Runs before the tests of every file: nothing a test has rendered outlives it. */
+
+import { cleanup, configure } from "@testing-library/react";
+import { afterEach } from "vitest";
+
+configure({ getElementError: (message) => new Error(message ?? "not found") });
+afterEach(cleanup);

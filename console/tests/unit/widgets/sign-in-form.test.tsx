@@ -1,0 +1,88 @@
+import { render, screen } from "@testing-library/react";
+import { userEvent } from "@testing-library/user-event";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { session } from "../../../src/app/session.ts";
+import { SignInForm } from "../../../src/widgets/sign-in-form.tsx";
+import { type FakePlatform, fakePlatform, json, problem } from "../fake-platform.ts";
+
+let platform: FakePlatform;
+
+beforeEach(() => {
+  platform = fakePlatform();
+  platform.on("GET /api/v1/auth/methods", () => json(200, { local: true }));
+  session.set({ kind: "anonymous" });
+});
+
+async function send(email: string, password: string): Promise<void> {
+  const user = userEvent.setup();
+  if (email !== "") await user.type(await screen.findByLabelText("Email"), email);
+  if (password !== "") await user.type(screen.getByLabelText("Password"), password);
+  await user.click(screen.getByRole("button", { name: "Sign in" }));
+}
+
+describe("with a password", () => {
+  it("signs in", async () => {
+    platform.on("POST /api/v1/sessions", () => json(201, {}));
+    platform.on("GET /api/v1/whoami", () => json(200, { id: "user_1" }));
+    render(<SignInForm returnTo="/platform" />);
+    await send("ada@example.org", "secret");
+    await vi.waitFor(() => expect(session.get().kind).toBe("signed_in"));
+  });
+
+  it("says what is missing and sends nothing", async () => {
+    render(<SignInForm returnTo="/platform" />);
+    await send("ada@example.org", "");
+    expect(screen.getByText("Enter your password.")).toBeDefined();
+    expect(platform.requests.map(({ method }) => method)).toEqual(["GET"]);
+  });
+
+  it("shows a refusal, forgets the password and can be used at once", async () => {
+    platform.on("POST /api/v1/sessions", () => problem(401, "sign_in_failed"));
+    render(<SignInForm returnTo="/platform" />);
+    await send("ada@example.org", "wrong");
+    expect((await screen.findByRole("alert")).textContent).toContain("sign_in_failed");
+    expect(screen.getByLabelText<HTMLInputElement>("Password").value).toBe("");
+    expect(screen.getByRole("button", { name: "Sign in" }).hasAttribute("disabled")).toBe(false);
+    expect(session.get().kind).toBe("anonymous");
+  });
+
+  it("waits as long as the platform asks", async () => {
+    platform.on("POST /api/v1/sessions", () =>
+      problem(429, "rate_limited", {}, { "Retry-After": "1" }),
+    );
+    render(<SignInForm returnTo="/platform" />);
+    await send("ada@example.org", "wrong");
+    const button = await screen.findByRole("button", { name: "Try again in 1 s" });
+    expect(button.hasAttribute("disabled")).toBe(true);
+    expect(await screen.findByRole("button", { name: "Sign in" }, { timeout: 5000 })).toBeDefined();
+  });
+});
+
+describe("the ways to sign in", () => {
+  it("offers the provider the platform names, and the way back", async () => {
+    platform.on("GET /api/v1/auth/methods", () =>
+      json(200, { local: false, oidc: { name: "Contoso", start_url: "/api/v1/auth/oidc/start" } }),
+    );
+    render(<SignInForm returnTo="/instances?x=1" />);
+    const link = await screen.findByRole("link", { name: "Sign in with Contoso" });
+    expect(link.getAttribute("href")).toBe(
+      "/api/v1/auth/oidc/start?return_to=%2Finstances%3Fx%3D1",
+    );
+    expect(screen.queryByLabelText("Password")).toBeNull();
+  });
+
+  it("says so when there is none", async () => {
+    platform.on("GET /api/v1/auth/methods", () => json(200, { local: false }));
+    render(<SignInForm returnTo="/platform" />);
+    expect(await screen.findByText(/no way to sign in/)).toBeDefined();
+  });
+
+  it("says so when the platform does not answer, and asks again on demand", async () => {
+    platform.on("GET /api/v1/auth/methods", () => Promise.reject(new TypeError("down")));
+    render(<SignInForm returnTo="/platform" />);
+    expect((await screen.findByRole("alert")).textContent).toContain("does not answer");
+    platform.on("GET /api/v1/auth/methods", () => json(200, { local: true }));
+    await userEvent.click(screen.getByRole("button", { name: "Try again" }));
+    expect(await screen.findByLabelText("Email")).toBeDefined();
+  });
+});
