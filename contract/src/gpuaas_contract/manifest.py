@@ -16,7 +16,7 @@ from gpuaas_contract.manifest_ui import Action, Key, Panel, Sentence, Title
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.pointers import JsonPointer
 from gpuaas_contract.semver import VersionPattern
-from gpuaas_contract.states import Effect, Health, InstanceStatus, MemberStatus
+from gpuaas_contract.states import Health, InstanceStatus, MemberStatus
 
 MANIFEST_MAX_BYTES: Final = 256 * 1024
 EMPTY_INPUT: Final[dict[str, Any]] = {"type": "object", "additionalProperties": False}
@@ -36,6 +36,25 @@ InputSchema = Annotated[
     dict[str, Any],
     Field(description="JSON Schema (draft 2020-12) of an object; `x-…` keywords guide forms"),
 ]
+
+
+class Purpose(StrEnum):
+    """What an operation means to the platform. Everything beyond this is the app's business."""
+
+    DEPLOY = "deploy"
+    STOP = "stop"
+    START = "start"
+    RESTART = "restart"
+    UPGRADE = "upgrade"
+    ROLLBACK = "rollback"
+    RECONCILE = "reconcile"
+    DELETE = "delete"
+    MEMBER_ADD = "member_add"
+    MEMBER_DRAIN = "member_drain"
+    MEMBER_RESUME = "member_resume"
+    MEMBER_REMOVE = "member_remove"
+    MEMBER_REPLACE = "member_replace"
+    CUSTOM = "custom"
 
 
 class TargetKind(StrEnum):
@@ -174,9 +193,7 @@ class Operation(Input):
     kind: Key
     title: Title
     description: Sentence = ""
-    effect: Annotated[
-        Effect, Field(description="What it means to the platform; all beyond is the app's")
-    ]
+    purpose: Purpose
     target: TargetKind
     group: Group | None = None
     exclusive: Annotated[
@@ -239,7 +256,7 @@ class ArtifactRequirement(Input):
 
 
 class UpgradeRule(Input):
-    """What an upgrade to this version does. Supported when an operation has that effect."""
+    """What an upgrade to this version does. Supported when an operation has the purpose."""
 
     from_versions: Annotated[
         tuple[VersionPattern, ...], Field(description="Versions it can start from")
@@ -339,14 +356,14 @@ class Manifest(Input):
         """The operation of this kind."""
         return next((one for one in self.operations if one.kind == kind), None)
 
-    def with_effect(self, effect: Effect) -> Operation | None:
-        """The first operation with this effect; deploy and decommission have exactly one."""
-        return next((one for one in self.operations if one.effect == effect), None)
+    def purpose(self, purpose: Purpose) -> Operation | None:
+        """The first operation with this purpose; deploy and delete always have exactly one."""
+        return next((one for one in self.operations if one.purpose == purpose), None)
 
     @property
     def deploy(self) -> Operation:
         """The operation that makes an instance: its input is the deploy form."""
-        return next(one for one in self.operations if one.effect == Effect.DEPLOY)
+        return next(one for one in self.operations if one.purpose == Purpose.DEPLOY)
 
     def component(self, key: str) -> Component | None:
         """The component with this key."""
