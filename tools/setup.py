@@ -217,7 +217,7 @@ def _console(stage: Stage) -> str:
 
 
 def _console_sources() -> list[Path]:
-    made = {"node_modules", "dist", "test-results", "playwright-report"}
+    made = {"node_modules", "dist", "test-results", "playwright-report", "schema.d.ts"}
     files = (path for path in CONSOLE.rglob("*") if not made & set(path.parts))
     return sorted(path for path in files if path.is_file())
 
