@@ -151,9 +151,5 @@ async def client(platform: Platform) -> AsyncIterator[httpx2.AsyncClient]:
         yield made
 
 
-def bearer(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
-
-
 def _with_database(url: str, name: str) -> str:
     return url.replace("/gpuaas?", f"/{name}?")

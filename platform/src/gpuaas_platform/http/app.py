@@ -13,13 +13,19 @@ from starlette.types import ASGIApp
 from gpuaas_contract.common import API_PREFIX
 from gpuaas_contract.errors import MEDIA_TYPE, Problem
 from gpuaas_platform import __version__
+from gpuaas_platform.capacity.routes import router as capacity_router
 from gpuaas_platform.http.console import console_mount
 from gpuaas_platform.http.edge import Edge
 from gpuaas_platform.http.errors import errors_install
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.operate.routes import router as operate_router
+from gpuaas_platform.policy.routes import router as policy_router
 
-_ROUTERS: tuple[APIRouter, ...] = (operate_router,)
+_ROUTERS: tuple[APIRouter, ...] = (
+    policy_router,
+    capacity_router,
+    operate_router,
+)
 
 # What a room runs for the life of the process (its loops): entered in this order, left in reverse.
 _LIVES: tuple[Callable[[Platform], AbstractAsyncContextManager[None]], ...] = ()

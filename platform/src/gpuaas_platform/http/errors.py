@@ -54,6 +54,7 @@ def errors_install(app: FastAPI) -> None:
         UnicodeEncodeError: _from_data,
         asyncpg.DeadlockDetectedError: _from_contention,
         asyncpg.SerializationError: _from_contention,
+        Exception: _from_unknown,
     }
     for kind, translate in translations.items():
         app.add_exception_handler(kind, _handler(translate))
@@ -83,6 +84,8 @@ def _pointer(location: tuple[int | str, ...]) -> str:
 
 
 def _from_http(error: HTTPException) -> PlatformError:
+    if isinstance(error.__cause__, PlatformError):
+        return error.__cause__  # raised while the framework read the body
     code = _BY_STATUS.get(error.status_code, ErrorCode.INVALID_REQUEST)
     return PlatformError(code, str(error.detail))
 
@@ -98,3 +101,8 @@ def _from_data(error: Exception) -> PlatformError:
 def _from_contention(error: Exception) -> PlatformError:
     _log.warning("transaction_contended", error=str(error))
     return Unavailable("The database")
+
+
+def _from_unknown(_: Exception) -> PlatformError:
+    """The edge logs it, with the correlation id that the answer names."""
+    return PlatformError(ErrorCode.INTERNAL, "The platform failed; it has been logged.")

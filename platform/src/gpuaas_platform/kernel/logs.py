@@ -14,6 +14,11 @@ from gpuaas_platform.kernel.settings import Settings
 
 _MASKED: Final = ("password", "secret", "token", "authorization", "cookie", "private", "credential")
 
+# Where it failed, never with which values: local variables may hold secrets.
+_TRACEBACKS: Final = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+)
+
 
 def logs_configure(settings: Settings) -> None:
     """Set up structlog and route the standard library's loggers through it."""
@@ -27,10 +32,10 @@ def logs_configure(settings: Settings) -> None:
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if settings.log_format == "json"
-        else structlog.dev.ConsoleRenderer()
+        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     )
     structlog.configure(
-        processors=[*shared, structlog.processors.dict_tracebacks, renderer]
+        processors=[*shared, _TRACEBACKS, renderer]
         if settings.log_format == "json"
         else [*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
