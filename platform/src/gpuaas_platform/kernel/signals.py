@@ -114,13 +114,20 @@ class Signals:
         connection.add_termination_listener(lambda _: self._sendable.set())
         await connection.add_listener(CHANNEL, heard)
         self.wake_all()
+        self._sendable.set()
         while not connection.is_closed():
             await self._sendable.wait()
             self._sendable.clear()
-            topics = list(self._unsent)
-            if topics and not connection.is_closed():
-                await connection.execute(_NOTIFY, topics, timeout=10)
-                self._unsent.difference_update(topics)
+            if self._unsent and not connection.is_closed():
+                await self._send(connection)
+
+    async def _send(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+        topics, self._unsent = self._unsent, set()
+        try:
+            await connection.execute(_NOTIFY, list(topics), timeout=10)
+        except BaseException:
+            self._unsent |= topics
+            raise
 
 
 class Expectation:

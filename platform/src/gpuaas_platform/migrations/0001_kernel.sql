@@ -37,7 +37,7 @@ CREATE TABLE audit_entries (
 );
 CREATE INDEX audit_entries_org ON audit_entries (org_id, id);
 CREATE INDEX audit_entries_project ON audit_entries (project_id, id);
-CREATE INDEX audit_entries_correlation ON audit_entries (correlation_id);
+CREATE INDEX audit_entries_correlation ON audit_entries (correlation_id, id);
 CREATE INDEX audit_entries_target ON audit_entries (target_id, id);
 CREATE INDEX audit_entries_actor ON audit_entries (actor_id, id);
 
@@ -79,6 +79,14 @@ CREATE TABLE outbox (
     data jsonb NOT NULL
 );
 
+-- The number of the last event. One row: it outlives the events, which are swept after a while,
+-- and locking it keeps any two relays apart even where an election failed.
+CREATE TABLE event_head (
+    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    seq bigint NOT NULL
+) WITH (fillfactor = 10);
+INSERT INTO event_head (seq) VALUES (0);
+
 CREATE TABLE events (
     seq bigint PRIMARY KEY,
     id text NOT NULL UNIQUE,
@@ -96,7 +104,33 @@ CREATE TABLE events (
 CREATE INDEX events_org ON events (org_id, seq);
 CREATE INDEX events_project ON events (project_id, seq);
 CREATE INDEX events_instance ON events (app_instance_id, seq);
-CREATE INDEX events_correlation ON events (correlation_id);
+CREATE INDEX events_correlation ON events (correlation_id, seq);
+
+-- Move up to `batch` events from the outbox to their numbered place, all or none; returns how many.
+-- Events of transactions that follow one another keep their order: the later one's are given their
+-- position after the earlier one was committed. Called by the one relay, as one statement.
+CREATE FUNCTION relay(batch int) RETURNS bigint LANGUAGE sql AS $$
+    WITH moved AS (
+        DELETE FROM outbox
+        WHERE position IN (SELECT position FROM outbox ORDER BY position LIMIT batch)
+        RETURNING *
+    ), counted AS (
+        SELECT count(*) AS number FROM moved
+    ), head AS (
+        UPDATE event_head SET seq = seq + counted.number FROM counted WHERE counted.number > 0
+        RETURNING seq - counted.number AS before
+    ), numbered AS (
+        INSERT INTO events (seq, id, type, subject, at, org_id, project_id, app_slug,
+                            app_instance_id, correlation_id, traceparent, data)
+        SELECT head.before + row_number() OVER (ORDER BY position), id, type, subject, at, org_id,
+               project_id, app_slug, app_instance_id, correlation_id, traceparent, data
+        FROM moved, head
+        RETURNING seq
+    ), told AS (
+        SELECT pg_notify('gpuaas', 'events') FROM counted WHERE counted.number > 0
+    )
+    SELECT (SELECT count(*) FROM numbered) + 0 * (SELECT count(*) FROM told);
+$$;
 
 -- Requests that changed something or tried to: the start of every incident timeline.
 CREATE TABLE requests (
@@ -115,10 +149,10 @@ CREATE TABLE requests (
 CREATE INDEX requests_correlation ON requests (correlation_id);
 CREATE INDEX requests_at ON requests (at);
 
--- The end of every mutation in one round trip: its request, audit rows, events, stored answer,
--- and the wake-ups that are sent when (and only when) the transaction commits.
+-- The end of every mutation in one round trip: its request, audit rows, events and stored answer.
+-- No NOTIFY in here: it would make every commit wait for every other (see kernel/signals.py).
 CREATE FUNCTION journal(
-    request jsonb, audits jsonb, happened jsonb, topics text[],
+    request jsonb, audits jsonb, happened jsonb,
     idem_caller text, idem_key bytea, answer_status smallint, answer_headers jsonb,
     answer_body bytea, answer_sealed boolean
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -141,5 +175,4 @@ BEGIN
                                answer = answer_body, sealed = answer_sealed
             WHERE caller = idem_caller AND key_hash = idem_key;
     END IF;
-    PERFORM pg_notify('gpuaas', topic) FROM unnest(topics) AS topic;
 END $$;
