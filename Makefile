@@ -41,6 +41,7 @@ lint:
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/mypy
+	$(BIN)/mypy conftest.py
 	$(BIN)/lint-imports --no-logo --cache-dir .cache/import-linter
 
 console-check:

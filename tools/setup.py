@@ -243,7 +243,7 @@ def _browser(stage: Stage) -> str:
 def _lab(stage: Stage) -> str:
     """The base image that lab machines are made from."""
     said = stage.run(VENV / "bin" / "gpuaas-lab", "image").strip()
-    return said.splitlines()[-1][:44] if said else "ready"
+    return said.splitlines()[-1].partition(":")[0] if said else "ready"
 
 
 _WORK: dict[str, Callable[[Stage], str]] = {
