@@ -125,15 +125,21 @@ async def mutate(call: Call, action: str, handler: Handler[B]) -> Response:
     return _response(answer.status, body, answer.headers)
 
 
-async def refusal_record(call: Call, action: str, error: PlatformError) -> None:
-    """Leave a trace of a mutation that was refused: the request, and an audit row if denied."""
+async def refusal_record(
+    call: Call, action: str, error: PlatformError, target: Target | None = None
+) -> None:
+    """Leave a trace of a mutation that was refused: the request, and an audit row if denied.
+
+    A refusal of another kind is audited too when its target is named (a failed sign-in).
+    """
     if error.code is ErrorCode.UNAVAILABLE:
         return
     now = call.platform.clock.now()
     audits = []
-    if isinstance(error, Denied) or error.code is ErrorCode.POLICY_DENIED:
+    if target is None and (isinstance(error, Denied) or error.code is ErrorCode.POLICY_DENIED):
         permission = error.permission if isinstance(error, Denied) else ""
         target = Target("route", call.path, call.caller.home, detail={"permission": permission})
+    if target is not None:
         audits.append(_audit_row(call, now, action, target, outcome="denied"))
     async with call.db.connection() as conn:
         request = _request_row(call, now, error.kind.status, error.code)
