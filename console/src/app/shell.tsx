@@ -6,7 +6,7 @@ import BreadcrumbGroup from "@cloudscape-design/components/breadcrumb-group";
 import Flashbar from "@cloudscape-design/components/flashbar";
 import SideNavigation from "@cloudscape-design/components/side-navigation";
 import Spinner from "@cloudscape-design/components/spinner";
-import { Suspense, useEffect, useRef, useState } from "react";
+import { Suspense, useEffect, useRef } from "react";
 import { useStore } from "../live/store.ts";
 import { ProblemDetails } from "../widgets/problem-details.tsx";
 import { ErrorBoundary } from "./error-boundary.tsx";
@@ -19,13 +19,8 @@ import { TopBar } from "./top-bar.tsx";
 export function Shell() {
   const { pathname } = useLocation();
   const { route, params } = matchRoute(routes, pathname) ?? { route: notFound, params: {} };
-  const [navigationOpen, setNavigationOpen] = useState(() => !isNarrow());
+  const alone = route.alone ?? false;
   const content = useArrival(pathname, route.title);
-
-  useEffect(() => {
-    // On a phone the navigation covers the page: having chosen, one wants to see the page.
-    if (pathname !== "" && isNarrow()) setNavigationOpen(false);
-  }, [pathname]);
 
   return (
     <>
@@ -38,17 +33,17 @@ export function Shell() {
       <AppLayout
         headerSelector="#top-bar"
         toolsHide
-        navigationHide={route.alone ?? false}
-        navigationOpen={navigationOpen}
-        onNavigationChange={({ detail }) => setNavigationOpen(detail.open)}
+        navigationHide={alone}
         navigation={<SideNavigation activeHref={route.path} items={navigation} />}
         breadcrumbs={
-          <BreadcrumbGroup
-            items={[
-              { text: "GPUaaS", href: HOME },
-              { text: route.title, href: pathname },
-            ]}
-          />
+          !alone && (
+            <BreadcrumbGroup
+              items={[
+                { text: "GPUaaS", href: HOME },
+                { text: route.title, href: pathname },
+              ]}
+            />
+          )
         }
         notifications={<Notices />}
         stickyNotifications
@@ -96,8 +91,4 @@ function useArrival(pathname: string, title: string) {
     content.current?.focus({ preventScroll: true });
   }, [pathname, title]);
   return content;
-}
-
-function isNarrow(): boolean {
-  return window.matchMedia("(max-width: 688px)").matches;
 }

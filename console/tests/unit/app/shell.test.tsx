@@ -11,7 +11,6 @@ import { fakePlatform, json } from "../fake-platform.ts";
 beforeEach(() => {
   notices.set([]);
   session.set({ kind: "anonymous" });
-  vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener: () => undefined }));
   vi.spyOn(window, "scrollTo").mockImplementation(() => undefined);
   window.history.replaceState(null, "", "/nowhere");
 });
