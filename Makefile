@@ -29,7 +29,7 @@ demo: ## Bring up platform, console and three real local machines; Ctrl-C ends i
 test: ## Run everything: lint, types, boundaries, then every test on real servers and machines
 	$(SETUP) --lenient
 	@$(MAKE) --no-print-directory lint console-check
-	@if [ -d console/node_modules ]; then $(NPM) test; fi
+	@if [ -d console/node_modules ]; then $(NPM) test && $(NPM) run test:dist; fi
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: ## Lint, types, boundaries and unit tests (under a minute when warm)
