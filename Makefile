@@ -77,7 +77,7 @@ sync: ## Make the environment equal to the locks
 	$(SETUP) env
 
 clean: ## End lab machines and remove everything made here: environment, caches, demo data
-	@if [ -x $(BIN)/gpuaas-lab ] && [ $$(id -u) = 0 ]; then \
-		$(BIN)/gpuaas-lab down && $(BIN)/gpuaas-lab down --name demo; fi
+	@if [ -x $(BIN)/python ]; then $(BIN)/python -m tools.demo --forget; fi
+	@if [ -x $(BIN)/gpuaas-lab ] && [ $$(id -u) = 0 ]; then $(BIN)/gpuaas-lab down; fi
 	rm -rf .venv .cache .data .hypothesis dist console/node_modules console/dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

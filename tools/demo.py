@@ -1,6 +1,6 @@
 """`make demo`: platform, console and three real machines, up until Ctrl-C; called by make alone.
 
-Everything it makes lives in .data/demo and in a lab named `demo`; what it starts it ends, in
+What it makes lives in .data/demo and in a lab named `demo`; what it starts it ends, in
 reverse order. Where machines cannot boot, the rest still comes up and says what is missing. It
 must not do anything a person could not do by hand with the commands it prints.
 """
@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import hashlib
 import os
 import re
 import shutil
 import signal
+import stat
 import sys
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -39,14 +41,15 @@ class DemoError(Exception):
     """One line for the person: what went wrong, and where to look."""
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Bring the demo up and keep it; 0 when it was ended on purpose, or is up already."""
+    forget = arguments == ["--forget"]
     with _alone() as first:
         if not first:
             print(f"\n  The demo is up already: {_elsewhere()}\n  End it with Ctrl-C there.")
-            return 0
+            return 1 if forget else 0
         try:
-            asyncio.run(_demo())
+            asyncio.run(_forget() if forget else _demo())
         except DemoError as error:
             print(f"  demo: {error}", file=sys.stderr)
             return 1
@@ -72,7 +75,15 @@ async def _demo() -> None:
         if not stop.is_set():
             raise DemoError(f"the platform ended by itself: {_last_line(HOME / 'platform.log')}")
         print("\n  ending: machines, platform, database …", flush=True)
-    print("  ended; the data stays in .data/demo, make demo takes it up again")
+    print(f"  ended; the data stays in {_data_dir()}, make demo takes it up again")
+
+
+async def _forget() -> None:
+    """Remove what earlier demos left: data, and machines of one that was killed."""
+    if os.geteuid() == 0:
+        await Lab.down(LAB)
+    for folder in (_data_dir(), HOME):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 # --- the platform ----------------------------------------------------------------------------
@@ -86,7 +97,7 @@ async def _platform() -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
             *_WITH_US,
-            *(BIN / "gpuaas-platform", "serve", "--data-dir", HOME / "platform"),
+            *(BIN / "gpuaas-platform", "serve", "--data-dir", _data_dir()),
             env=_platform_environment(),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
@@ -101,6 +112,14 @@ async def _platform() -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
         if process.returncode is None:
             process.terminate()
         await process.wait()
+
+
+def _data_dir() -> Path:
+    """In the checkout, unless root's database, which runs as a user of its own, cannot enter it."""
+    data = HOME / "platform"
+    if os.geteuid() != 0 or all(folder.stat().st_mode & stat.S_IXOTH for folder in ROOT.parents):
+        return data
+    return Path("/var/lib/gpuaas-demo") / hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
 
 
 def _platform_environment() -> dict[str, str]:
@@ -220,4 +239,4 @@ def _elsewhere() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
