@@ -115,6 +115,12 @@ class Validation(Model):
     errors: list[FieldError]
 
 
+InputPointer = Annotated[
+    JsonPointer,
+    Field(min_length=2, description="JSON pointer to a field of the deploy input"),
+]
+
+
 class Limit(Input):
     """Bounds of one deploy input, narrower than the schema's."""
 
@@ -132,13 +138,15 @@ class SettingsOverlay(Input):
     for what is not chosen.
     """
 
-    defaults: Annotated[dict[JsonPointer, JsonValue], Field(max_length=100)] = Field(
+    defaults: Annotated[dict[InputPointer, JsonValue], Field(max_length=100)] = Field(
         default_factory=dict
     )
-    fixed: Annotated[dict[JsonPointer, JsonValue], Field(max_length=100)] = Field(
+    fixed: Annotated[dict[InputPointer, JsonValue], Field(max_length=100)] = Field(
         default_factory=dict
     )
-    limits: Annotated[dict[JsonPointer, Limit], Field(max_length=100)] = Field(default_factory=dict)
+    limits: Annotated[dict[InputPointer, Limit], Field(max_length=100)] = Field(
+        default_factory=dict
+    )
 
 
 class EntitlementCreate(Input):
@@ -161,13 +169,6 @@ class EntitlementUpdate(Input):
     settings: SettingsOverlay = SettingsOverlay()
 
 
-class EntitlementWarning(Model):
-    """A part of an entitlement that can have no effect, and why."""
-
-    pointer: str
-    message: str
-
-
 class Entitlement(Model):
     """That a tenant or project may use an app, and within which bounds."""
 
@@ -176,9 +177,21 @@ class Entitlement(Model):
     app_slug: str
     versions: list[str] | None
     settings: SettingsOverlay
-    warnings: list[EntitlementWarning]
     revision: int
     created_at: datetime
+
+
+class EntitlementWarning(Model):
+    """A part of an entitlement that can have no effect, and why."""
+
+    pointer: str
+    message: str
+
+
+class EntitlementRead(Entitlement):
+    """An entitlement with what is to be said about it."""
+
+    warnings: list[EntitlementWarning]
 
 
 class Unavailable(Model):

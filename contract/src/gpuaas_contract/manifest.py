@@ -6,6 +6,7 @@ which input names allocations for which component, which permissions a request n
 platform's own. docs/guides/manifest.md explains it to app teams. Pure.
 """
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
@@ -364,6 +365,17 @@ class Manifest(Input):
     def deploy(self) -> Operation:
         """The operation that makes an instance: its input is the deploy form."""
         return next(one for one in self.operations if one.purpose == Purpose.DEPLOY)
+
+    def inputs(self) -> Iterator[tuple[str, Operation | Form]]:
+        """Everything with an input form, with its pointer in the manifest."""
+        for index, operation in enumerate(self.operations):
+            yield f"/operations/{index}", operation
+        if self.shared_runtime is None:
+            return
+        for name in ("deploy", "attach", "contribute", "submission_policy"):
+            form: Form | None = getattr(self.shared_runtime, name)
+            if form is not None:
+                yield f"/shared_runtime/{name}", form
 
     def component(self, key: str) -> Component | None:
         """The component with this key."""

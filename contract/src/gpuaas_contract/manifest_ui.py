@@ -100,6 +100,7 @@ class Edge(Input):
 
 
 class _Panel(Input):
+    # No field is named like a kind: an error's location names both, and only one is in the document.
     key: Key
     title: Title
     description: Sentence = ""
@@ -111,7 +112,7 @@ class FactsPanel(_Panel):
     """Labelled values."""
 
     kind: Literal["facts"]
-    facts: Annotated[tuple[Fact, ...], Field(min_length=1, max_length=40)]
+    items: Annotated[tuple[Fact, ...], Field(min_length=1, max_length=40)]
 
 
 class TablePanel(_Panel):
@@ -126,7 +127,7 @@ class StatusPanel(_Panel):
     """One status with its conditions, spelled by the health vocabulary."""
 
     kind: Literal["status"]
-    status: JsonPointer = "/health"
+    health: JsonPointer = "/health"
     summary: JsonPointer = "/adapter_detail/summary"
     conditions: JsonPointer = "/conditions"
 

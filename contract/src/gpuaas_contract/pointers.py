@@ -64,12 +64,14 @@ def pointer_read(document: Any, pointer: str) -> Any:  # noqa: ANN401 - any JSON
 def pointer_written(document: Any, pointer: str, value: Any) -> Any:  # noqa: ANN401 - JSON
     """A copy of the document with this value at this pointer; missing objects are made.
 
-    Only objects are walked: what is set by pointer is a named field, not an element of a list.
+    Only objects are walked: what is set by pointer is a named field. Where something else stands
+    in the way, the document stays as it is.
     """
     parts = pointer_parts(pointer)
     if not parts:
         return value
-    base = dict(document) if isinstance(document, dict) else {}
+    base = {} if document is MISSING else document
+    if not isinstance(base, dict):
+        return document
     head, rest = parts[0], pointer_make(parts[1:])
-    base[head] = pointer_written(base.get(head), rest, value)
-    return base
+    return {**base, head: pointer_written(base.get(head, MISSING), rest, value)}
