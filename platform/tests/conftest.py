@@ -67,6 +67,9 @@ class Callers:
         self._known[token] = Caller(kind, token, place, (Grant(frozenset(keys), place),))
         return token
 
+    def remove(self, token: str) -> None:
+        del self._known[token]
+
     async def authenticate(self, _: Platform, request: Request) -> Caller:
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if token not in self._known:

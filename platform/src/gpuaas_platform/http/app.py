@@ -13,7 +13,11 @@ from starlette.types import ASGIApp
 from gpuaas_contract.common import API_PREFIX
 from gpuaas_contract.errors import MEDIA_TYPE, Problem
 from gpuaas_platform import __version__
+from gpuaas_platform.audit.chain import chain_running
+from gpuaas_platform.audit.routes import router as audit_router
 from gpuaas_platform.capacity.routes import router as capacity_router
+from gpuaas_platform.events.life import events_running
+from gpuaas_platform.events.routes import router as events_router
 from gpuaas_platform.http.console import console_mount
 from gpuaas_platform.http.edge import Edge
 from gpuaas_platform.http.errors import errors_install
@@ -23,12 +27,17 @@ from gpuaas_platform.policy.routes import router as policy_router
 
 _ROUTERS: tuple[APIRouter, ...] = (
     policy_router,
+    audit_router,
+    events_router,
     capacity_router,
     operate_router,
 )
 
 # What a room runs for the life of the process (its loops): entered in this order, left in reverse.
-_LIVES: tuple[Callable[[Platform], AbstractAsyncContextManager[None]], ...] = ()
+_LIVES: tuple[Callable[[Platform], AbstractAsyncContextManager[None]], ...] = (
+    chain_running,
+    events_running,
+)
 _PROBLEM: dict[int | str, dict[str, Any]] = {
     "default": {"description": "Any error", "model": Problem, "content": {MEDIA_TYPE: {}}}
 }

@@ -16,6 +16,7 @@ from gpuaas_platform.kernel.signals import Signals
 
 _log = structlog.get_logger(__name__)
 _MAX_DELAY = 30.0
+_PAUSE_AT_END = 0.2
 
 
 @dataclass(frozen=True)
@@ -57,3 +58,5 @@ async def _run(signals: Signals, loop: Loop) -> None:
                 await asyncio.sleep(min(0.5 * 2**failures, _MAX_DELAY))
             else:
                 await expected.wait(loop.every)
+        if signals.finishing:  # nothing waits any more: do not spin until the process ends
+            await asyncio.sleep(_PAUSE_AT_END)

@@ -33,6 +33,13 @@ class Settings(BaseSettings):
     database_pool: Annotated[
         int, Field(ge=2, le=200, description="Connections each replica keeps at most")
     ] = 16
+    keyring_file: Annotated[
+        Path | None,
+        Field(description="Keys all replicas share; without it, keyring.json in the data folder"),
+    ] = None
+    audit_head_seconds: Annotated[
+        float, Field(gt=0, description="How often a changed audit chain's head is signed and told")
+    ] = 600.0
     host: Annotated[str, Field(description="Address to listen on")] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 picks one")] = 8470
     public_url: Annotated[
@@ -50,6 +57,12 @@ class Settings(BaseSettings):
     rate_limit_burst: Annotated[
         int, Field(ge=1, description="Requests a caller may make at once before the rate applies")
     ] = 400
+    event_streams_per_caller: Annotated[
+        int, Field(ge=1, description="Event streams a caller may have open at once, per replica")
+    ] = 256
+    event_streams_max: Annotated[
+        int, Field(ge=1, description="Event streams a replica serves at most")
+    ] = 4000
     shutdown_grace_seconds: Annotated[
         float, Field(ge=0, description="How long running requests may finish after SIGTERM")
     ] = 20.0

@@ -16,7 +16,7 @@ import asyncpg
 import structlog
 
 CHANNEL = "gpuaas"
-_NOTIFY = f"SELECT pg_notify('{CHANNEL}', topic) FROM unnest($1::text[]) AS topic"
+_NOTIFY = "SELECT pg_notify($1, topic) FROM unnest($2::text[]) AS topic"
 _log = structlog.get_logger(__name__)
 
 
@@ -124,7 +124,7 @@ class Signals:
     async def _send(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         topics, self._unsent = self._unsent, set()
         try:
-            await connection.execute(_NOTIFY, list(topics), timeout=10)
+            await connection.execute(_NOTIFY, CHANNEL, list(topics), timeout=10)
         except BaseException:
             self._unsent |= topics
             raise

@@ -1,0 +1,1 @@
+"""Events: from the outbox to numbered CloudEvents, and from there to streams, webhooks and NATS."""

@@ -1,0 +1,91 @@
+"""SQL of numbered events: the relay's step, reading on by number, lists, the sweep."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from gpuaas_contract.events import EventFilter
+from gpuaas_platform.events.interest import Interest
+from gpuaas_platform.kernel.database import Connection, Record
+from gpuaas_platform.kernel.listing import Conditions, Listing, listing_sql
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of the sequence: behind `after`, up to and with `up_to`; how many rows at most."""
+
+    limit: int
+    after: int | None = None
+    up_to: int | None = None
+    descending: bool = False
+
+
+async def outbox_relay(conn: Connection, batch: int) -> int:
+    """Number up to `batch` events, all or none; how many."""
+    return int(await conn.fetchval("SELECT relay($1)", batch))
+
+
+async def event_head(conn: Connection) -> int:
+    """The number of the newest event."""
+    return int(await conn.fetchval("SELECT seq FROM event_head"))
+
+
+async def event_first_kept(conn: Connection) -> int:
+    """The number of the oldest event that is still kept, or the one that comes next."""
+    return int(
+        await conn.fetchval(
+            "SELECT coalesce((SELECT min(seq) FROM events), (SELECT seq + 1 FROM event_head))"
+        )
+    )
+
+
+async def events_after(conn: Connection, after: int, limit: int) -> list[Record]:
+    """Every event behind a number, in order."""
+    return await conn.fetch(
+        "SELECT * FROM events WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit
+    )
+
+
+async def events_list(conn: Connection, interest: Interest, span: Span) -> list[Record]:
+    """Events somebody wants and may read, in order or newest first."""
+    conditions = Conditions()
+    narrow = _conditions_add(conditions, interest.wanted)
+    conditions.add_given("seq > {}", span.after)
+    conditions.add_given("seq <= {}", span.up_to)
+    listing = Listing("events", "seq", span.limit, span.descending, narrow)
+    return await conn.fetch(listing_sql(listing, conditions, interest.reach), *conditions.args)
+
+
+async def retention_sweep(conn: Connection, table: str, before: datetime, batch: int) -> int:
+    """Delete up to `batch` of the oldest rows written before a moment; how many went."""
+    status = await conn.execute(_SWEEPS[table], before, batch)
+    return int(status.rsplit(" ", 1)[1])
+
+
+# The events' index is by number, which follows time closely: only the oldest are looked at.
+_SWEEPS = {
+    "events": "DELETE FROM events WHERE seq IN (SELECT seq FROM"
+    " (SELECT seq, at FROM events ORDER BY seq LIMIT $2) AS oldest WHERE at < $1)",
+    "requests": "DELETE FROM requests WHERE id IN"
+    " (SELECT id FROM requests WHERE at < $1 ORDER BY at LIMIT $2)",
+    "idempotency": "DELETE FROM idempotency WHERE (caller, key_hash) IN"
+    " (SELECT caller, key_hash FROM idempotency WHERE at < $1 ORDER BY at LIMIT $2)",
+}
+
+
+def _conditions_add(conditions: Conditions, wanted: EventFilter) -> bool:
+    """Add what is asked for; says whether an index leads to few rows."""
+    if wanted.type:
+        conditions.add(
+            "EXISTS (SELECT FROM unnest({}::text[]) AS prefix"
+            " WHERE type = prefix OR starts_with(type, prefix || '.'))",
+            wanted.type,
+        )
+    conditions.add_given("app_slug = {}", wanted.app_slug)
+    return any(
+        [
+            conditions.add_given("org_id = {}", wanted.org_id),
+            conditions.add_given("project_id = {}", wanted.project_id),
+            conditions.add_given("app_instance_id = {}", wanted.app_instance_id),
+            conditions.add_given("correlation_id = {}", wanted.correlation_id),
+        ]
+    )
