@@ -60,7 +60,11 @@ class Retries:
 
 @dataclass(frozen=True)
 class Request:
-    """One call. `wait` is how long the platform may hold it open (long-poll)."""
+    """One call.
+
+    `wait` is how long the platform may hold it open (long-poll); `accept` names statuses besides
+    success whose body is an answer, such as 503 of the readiness check.
+    """
 
     method: str
     path: str
@@ -70,6 +74,7 @@ class Request:
     idempotency_key: str | None = None
     correlation_id: str | None = None
     wait: float = 0.0
+    accept: tuple[int, ...] = ()
 
 
 class Client:
@@ -201,7 +206,7 @@ class Client:
             )
         except httpx2.TransportError as error:
             raise UnreachableError(str(self._http.base_url), _reason(error)) from error
-        if response.is_error:
+        if response.is_error and response.status_code not in request.accept:
             raise _failure(response)
         return response
 
