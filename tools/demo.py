@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -162,8 +163,13 @@ def _ready(address: str) -> bool:
 
 
 async def _machines(stack: contextlib.AsyncExitStack) -> list[Machine]:
-    """Three booted machines, or none with the reason said."""
+    """Three booted machines, or none with what is missing said."""
     began = time.monotonic()
+    missing = await _missing()
+    if missing:
+        _step("machines", "none: this host cannot boot them", began)
+        print(*(f"             {line}" for line in missing), sep="\n", flush=True)
+        return []
     try:
         lab = await stack.enter_async_context(Lab.up(LAB, MACHINES))
     except LabError as error:
@@ -171,6 +177,19 @@ async def _machines(stack: contextlib.AsyncExitStack) -> list[Machine]:
         return []
     _step("machines", f"{len(lab.machines)} booted and reached by ssh", began)
     return lab.machines
+
+
+async def _missing() -> list[str]:
+    """What `gpuaas-lab doctor` finds in the way, each with its remedy."""
+    doctor = await asyncio.create_subprocess_exec(
+        *(BIN / "gpuaas-lab", "doctor", "--output", "json"), stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await doctor.communicate()
+    return [
+        f"{' '.join(finding['detail'].split())} → {finding['remedy']}"
+        for finding in json.loads(said)
+        if finding["needed"] and not finding["good"]
+    ]
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[None, None, list[Machine]]) -> list[Machine]:
@@ -199,11 +218,7 @@ def _welcome(address: str, machines: list[Machine]) -> str:
         lines += [f"  {machine.name:<9} {machine.address}" for machine in machines]
         lines += ["", f"  log in    .venv/bin/gpuaas-lab ssh {machines[0].name} --name {LAB}"]
     else:
-        lines += [
-            "",
-            "  No local machines here: .venv/bin/gpuaas-lab doctor says what is missing.",
-            "  Real hosts do as well: any Debian or Ubuntu you reach by ssh can be enrolled.",
-        ]
+        lines += ["", "  Machines you reach over ssh can take their place once enrolled."]
     lines += ["  logs      .data/demo/platform.log", "  Ctrl-C ends the demo."]
     return "\n".join(lines)
 
