@@ -11,7 +11,7 @@ from typing import Any, Final
 import jsonschema_rs
 import msgspec
 
-from gpuaas_contract.catalog import Limit, SettingsOverlay
+from gpuaas_contract.catalog import Limit, OperationForm, SettingsOverlay
 from gpuaas_contract.common import Json
 from gpuaas_contract.errors import FieldError
 from gpuaas_contract.input_schema import Schema, schema_at, schema_defaults, schema_expanded
@@ -70,11 +70,21 @@ def defaults_apply(version: VersionRecord, kind: str, given: Json) -> Json:
     return schema_defaults(schema, filled)
 
 
-def fixed_pointers(version: VersionRecord, kind: str) -> list[str]:
-    """Fields of the form whose value cannot be chosen."""
+def operation_form(version: VersionRecord, kind: str) -> OperationForm:
+    """Everything a shell needs to draw an operation's form and ask before it is sent."""
     operation = operation_of(version, kind)
+    schema = input_schema(version, kind)
     named = {pointer for one in _settings(version, operation) for pointer in one.fixed}
-    return sorted(p for p in named if schema_at(operation.input, p) is not None)
+    return OperationForm(
+        kind=kind,
+        title=operation.title,
+        description=operation.description,
+        input_schema=schema,
+        initial=defaults_apply(version, kind, {}),
+        fixed=sorted(pointer for pointer in named if schema_at(schema, pointer) is not None),
+        confirmation=operation.confirmation,
+        destructive=operation.destructive,
+    )
 
 
 def schema_narrowed(schema: Schema, settings: Sequence[SettingsOverlay]) -> Schema:

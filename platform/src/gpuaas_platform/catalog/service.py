@@ -6,7 +6,12 @@ from gpuaas_contract.policy import Dimension
 from gpuaas_contract.states import VersionStatus
 from gpuaas_platform.catalog import store
 from gpuaas_platform.catalog.availability import Entitled, Offer, entitled_at, version_reasons
-from gpuaas_platform.catalog.inputs import defaults_apply, input_schema, input_validate
+from gpuaas_platform.catalog.inputs import (
+    defaults_apply,
+    input_schema,
+    input_validate,
+    operation_form,
+)
 from gpuaas_platform.catalog.manifests import manifest_parsed
 from gpuaas_platform.catalog.records import VersionRecord
 from gpuaas_platform.kernel.caller import Place
@@ -20,6 +25,7 @@ __all__ = [
     "deployable_version",
     "input_schema",
     "input_validate",
+    "operation_form",
     "version_record",
 ]
 
