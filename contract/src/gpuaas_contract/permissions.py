@@ -106,6 +106,7 @@ class Permission(StrEnum):
     CORRELATION_READ = "operate.correlation.read"
     GAP_READ = "operate.gap.read"
     GAP_WRITE = "operate.gap.write"
+    HEALTH_READ = "operate.health.read"
 
 
 class RoleName(StrEnum):

@@ -29,6 +29,7 @@ from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.kernel.signals import Signals
 
+from gpuaas_platform.kernel.telemetry import tracing_running
 
 def main() -> None:
     """Entry point of the command."""
@@ -82,7 +83,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     }
     settings = Settings(**given)
     logs_configure(settings)
-    with _database_url(settings) as url:
+    with tracing_running(settings), _database_url(settings) as url:
         asyncio.run(migrate(url))
         listener = _listener(settings)
         platform = platform_make(settings, url)

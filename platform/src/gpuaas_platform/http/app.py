@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
 from gpuaas_contract.common import API_PREFIX
@@ -44,6 +45,14 @@ _PROBLEM: dict[int | str, dict[str, Any]] = {
 
 
 def app_make(platform: Platform | None) -> FastAPI:
+# The framework's own telemetry would keep bodies and messages; the edge traces without them.
+_NO_TELEMETRY: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
     """The FastAPI application. Without a platform it only describes itself (OpenAPI)."""
 
     @asynccontextmanager
@@ -76,6 +85,7 @@ def app_make(platform: Platform | None) -> FastAPI:
         app.include_router(router, prefix=API_PREFIX, responses=_PROBLEM)
     errors_install(app)
     if platform is not None and platform.settings.console_dir is not None:
+        telemetry=_NO_TELEMETRY,
         console_mount(app, platform.settings.console_dir)
     return app
 

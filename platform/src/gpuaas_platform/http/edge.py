@@ -1,4 +1,4 @@
-"""What holds for every request, before any route: correlation, size, headers, the access log.
+"""What holds for every request, before any route: correlation, size, headers, log, metrics, span.
 
 The outermost ASGI layer. Accepts or mints the correlation id and the W3C trace context, puts both
 on the answer and on every log line, refuses bodies that are too large, answers what nobody caught.
@@ -15,7 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpuaas_contract.common import CORRELATION_HEADER, CORRELATION_PATTERN
 from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.events import EVENT_STREAM_MEDIA_TYPE
 from gpuaas_platform.http.errors import problem_response
+from gpuaas_platform.kernel import telemetry
 from gpuaas_platform.kernel.problems import PlatformError
 
 _log = structlog.get_logger("gpuaas.access")
@@ -26,6 +28,7 @@ _SECURITY_HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
+_NO_ROUTE: Final = "none"  # one label for every path that is not ours
 
 
 class TooLarge(PlatformError):
@@ -50,17 +53,29 @@ class Edge:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        correlation = correlation_of(headers)
-        traceparent = traceparent_of(headers)
+        exchange = _Exchange(scope, send, correlation_of(headers))
+        given = traceparent_of(headers)
+        traced = telemetry.request_span(given, exchange.correlation)
+        if traced is None:
+            await self._serve(exchange, receive, given or traceparent_new())
+            return
+        with traced as span:
+            await self._serve(exchange, receive, span.traceparent)
+            span.done(f"{scope['method']} {exchange.route}", exchange.status)
+
+    async def _serve(self, exchange: "_Exchange", receive: Receive, traceparent: str) -> None:
+        scope = exchange.scope
         state = scope.setdefault("state", {})
-        state["correlation_id"], state["traceparent"] = correlation, traceparent
+        state["correlation_id"], state["traceparent"] = exchange.correlation, traceparent
+        _, trace_id, span_id, _ = traceparent.split("-")
         structlog.contextvars.bind_contextvars(
-            correlation_id=correlation, trace_id=traceparent.split("-")[1]
+            correlation_id=exchange.correlation, trace_id=trace_id, span_id=span_id
         )
-        exchange = _Exchange(scope, send, correlation)
         started = time.perf_counter()
+        telemetry.IN_FLIGHT.inc()
         try:
-            await self._app(scope, _limited(headers, receive, self._max), exchange.send)
+            limited = _limited(Headers(scope=scope), receive, self._max)
+            await self._app(scope, limited, exchange.send)
         except PlatformError as error:
             await exchange.fail(error, receive)
         except Exception as error:  # noqa: BLE001 - the last line: whatever it is, answer and log it
@@ -68,30 +83,31 @@ class Edge:
             failure = PlatformError(ErrorCode.INTERNAL, "The platform failed; it has been logged.")
             await exchange.fail(failure, receive)
         finally:
-            _log.info(
-                "request",
-                method=scope["method"],
-                path=scope["path"],
-                status=exchange.status,
-                milliseconds=round((time.perf_counter() - started) * 1000, 1),
-            )
+            exchange.end(time.perf_counter() - started)
             structlog.contextvars.clear_contextvars()
 
 
 class _Exchange:
-    """The answer on its way out: adds the common headers and remembers the status."""
+    """A request and the answer on its way out: adds the common headers, remembers the status."""
 
     def __init__(self, scope: Scope, send: Send, correlation: str) -> None:
-        self._scope = scope
-        self._send = send
-        self._correlation = correlation
+        self.scope = scope
+        self.correlation = correlation
         self.status = 0
+        self._send = send
+        self._streams = False
+
+    @property
+    def route(self) -> str:
+        """The template of the route that was taken."""
+        return getattr(self.scope.get("route"), "path_format", _NO_ROUTE)
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
-            headers[CORRELATION_HEADER] = self._correlation
+            headers[CORRELATION_HEADER] = self.correlation
+            self._streams = headers.get("content-type", "").startswith(EVENT_STREAM_MEDIA_TYPE)
             for name, value in _SECURITY_HEADERS.items():
                 headers.setdefault(name, value)
         await self._send(message)
@@ -99,7 +115,22 @@ class _Exchange:
     async def fail(self, error: PlatformError, receive: Receive) -> None:
         if self.status:
             return  # the answer had begun: the connection breaks off, which the client sees
-        await problem_response(error, self._correlation)(self._scope, receive, self.send)
+        await problem_response(error, self.correlation)(self.scope, receive, self.send)
+
+    def end(self, seconds: float) -> None:
+        """Log and count it. How long a stream was open says nothing about the platform."""
+        method = self.scope["method"]
+        telemetry.IN_FLIGHT.dec()
+        telemetry.request_observe(
+            method, self.route, self.status, None if self._streams else seconds
+        )
+        _log.info(
+            "request",
+            method=method,
+            path=self.scope["path"],
+            status=self.status,
+            milliseconds=round(seconds * 1000, 1),
+        )
 
 
 def correlation_of(headers: Headers) -> str:
@@ -108,11 +139,16 @@ def correlation_of(headers: Headers) -> str:
     return given if _CORRELATION.match(given) else f"cor_{secrets.token_hex(12)}"
 
 
-def traceparent_of(headers: Headers) -> str:
-    """The caller's trace context when it is well formed, else the start of a new trace."""
+def traceparent_of(headers: Headers) -> str | None:
+    """The caller's trace context when it is well formed."""
     match = _TRACEPARENT.fullmatch(headers.get("traceparent", ""))
     if match is not None and match[1] != "0" * 32 and match[2] != "0" * 16:
         return match[0]
+    return None
+
+
+def traceparent_new() -> str:
+    """The start of a trace of our own."""
     return f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01"
 
 

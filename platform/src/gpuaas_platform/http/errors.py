@@ -92,14 +92,14 @@ def _from_http(error: HTTPException) -> PlatformError:
 
 def _from_data(error: Exception) -> PlatformError:
     """The database refused a value no schema forbids, such as a NUL character in a text."""
-    _log.info("value_refused_by_database", error=str(error))
+    _log.info("value_refused_by_database", error=type(error).__name__)  # its text has the value
     return PlatformError(
         ErrorCode.INVALID_REQUEST, "A value holds characters or numbers that cannot be stored."
     )
 
 
 def _from_contention(error: Exception) -> PlatformError:
-    _log.warning("transaction_contended", error=str(error))
+    _log.warning("transaction_contended", error=type(error).__name__)
     return Unavailable("The database")
 
 

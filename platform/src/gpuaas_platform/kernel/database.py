@@ -65,6 +65,13 @@ class Database:
             await self._pool.close()
             self._pool = None
 
+    def pool_use(self) -> tuple[int, int, int]:
+        """Connections in use, idle, and allowed at most."""
+        if self._pool is None:
+            return 0, 0, self._size
+        idle = self._pool.get_idle_size()
+        return self._pool.get_size() - idle, idle, self._size
+
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection without a transaction, for reads of one statement."""

@@ -9,8 +9,6 @@ ask again every second: waiting inside the lock call would hold a snapshot open 
 import asyncio
 import contextlib
 import hashlib
-import os
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
@@ -20,7 +18,9 @@ import structlog
 
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.database import Connection, prepare_connection, server_settings
+from gpuaas_platform.kernel.replica import session_name
 from gpuaas_platform.kernel.signals import Signals
+from gpuaas_platform.kernel.telemetry import LOOP_FAILURES
 
 _log = structlog.get_logger(__name__)
 _ASK_SECONDS: Final = 1.0
@@ -85,14 +85,15 @@ async def _candidate(platform: Platform, duty: Duty) -> None:
                     failures = 0
         except Exception as error:  # noqa: BLE001 - a duty outlives whatever one turn meets
             failures += 1
+            LOOP_FAILURES.labels(duty.name).inc()
             _log.warning("duty_interrupted", duty=duty.name, error=repr(error), failures=failures)
             await asyncio.sleep(min(0.1 * 2**failures, _MAX_DELAY))
 
 
 @contextlib.asynccontextmanager
 async def _session(url: str, duty: Duty) -> AsyncIterator[Connection]:
-    who = f"gpuaas-{duty.name} {os.getpid()}@{socket.gethostname()}"  # so that one can see who has it
-    settings = server_settings() | _SESSION | {"application_name": who[:63]}
+    who = {"application_name": session_name(duty.name)}  # so that one can see who has it
+    settings = server_settings() | _SESSION | who
     conn = await asyncpg.connect(url, server_settings=settings, command_timeout=30)
     try:
         await prepare_connection(conn)

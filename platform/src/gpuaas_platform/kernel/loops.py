@@ -13,6 +13,7 @@ import structlog
 
 from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.signals import Signals
+from gpuaas_platform.kernel.telemetry import LOOP_FAILURES
 
 _log = structlog.get_logger(__name__)
 _MAX_DELAY = 30.0
@@ -55,6 +56,7 @@ async def _run(signals: Signals, loop: Loop) -> None:
                 failures += 1
                 _log.exception("loop_turn_failed", loop=loop.name)
             if failures:
+                LOOP_FAILURES.labels(loop.name).inc()
                 await asyncio.sleep(min(0.5 * 2**failures, _MAX_DELAY))
             else:
                 await expected.wait(loop.every)

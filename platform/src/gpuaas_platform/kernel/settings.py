@@ -72,3 +72,18 @@ class Settings(BaseSettings):
     log_format: Annotated[
         Literal["json", "console"], Field(description="JSON lines, or coloured lines for people")
     ] = "json"
+    min_free_bytes: Annotated[
+        int, Field(ge=0, description="Free space the data folder needs for the replica to be ready")
+    ] = 268_435_456
+    metrics_host: Annotated[str, Field(description="Address of the port for metrics")] = "127.0.0.1"
+    metrics_port: Annotated[
+        int | None,
+        Field(ge=0, le=65535, description="Port that serves metrics alone, to whoever reaches it"),
+    ] = None
+    otlp_endpoint: Annotated[
+        str | None,
+        Field(pattern=r"^https?://", description="OTLP/HTTP collector traces are sent to"),
+    ] = None
+    otlp_sample_ratio: Annotated[
+        float, Field(ge=0, le=1, description="Share of traces begun here that is sent")
+    ] = 1.0

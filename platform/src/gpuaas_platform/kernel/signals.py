@@ -15,7 +15,10 @@ from collections.abc import Iterable
 import asyncpg
 import structlog
 
+from gpuaas_platform.kernel.replica import session_name
+
 CHANNEL = "gpuaas"
+SESSION = "signals"
 _NOTIFY = "SELECT pg_notify($1, topic) FROM unnest($2::text[]) AS topic"
 _log = structlog.get_logger(__name__)
 
@@ -30,6 +33,7 @@ class Signals:
         self._unsent: set[str] = set()
         self._sendable = asyncio.Event()
         self.finishing = False
+        self.connected = False
 
     def start(self) -> None:
         """Begin to listen; reconnects by itself."""
@@ -88,7 +92,7 @@ class Signals:
         while True:
             try:
                 connection = await asyncpg.connect(
-                    self._url, server_settings={"application_name": "gpuaas-signals"}
+                    self._url, server_settings={"application_name": session_name(SESSION)}
                 )
             except (OSError, TimeoutError, asyncpg.PostgresError) as error:
                 _log.warning("signals_not_connected", error=str(error), retry_in=delay)
@@ -101,6 +105,7 @@ class Signals:
             except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
                 _log.warning("signals_lost", error=str(error))
             finally:
+                self.connected = False
                 connection.terminate()
 
     async def _serve(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
@@ -113,6 +118,7 @@ class Signals:
 
         connection.add_termination_listener(lambda _: self._sendable.set())
         await connection.add_listener(CHANNEL, heard)
+        self.connected = True
         self.wake_all()
         self._sendable.set()
         while not connection.is_closed():

@@ -5,21 +5,24 @@ changes state through stores, names the target, emits events and returns an `Ans
 committed was not answered; what was answered is answered again for the same idempotency key.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+import asyncpg
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from fastapi import Response
 from pydantic import BaseModel
 
 from gpuaas_contract.common import IDEMPOTENT_REPLAY_HEADER
-from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.errors import KINDS, ErrorCode
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
+from gpuaas_platform.kernel import telemetry
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.database import Connection
@@ -27,6 +30,14 @@ from gpuaas_platform.kernel.problems import Denied, PlatformError
 
 B = TypeVar("B", bound=BaseModel)
 _MIN_SECRET_KEY = 16
+
+# What the database may refuse for a value's or its own sake: no failure, `http/errors.py` answers.
+FORESEEN = (
+    asyncpg.DataError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+    UnicodeEncodeError,
+)
 
 
 @dataclass(frozen=True)
@@ -107,22 +118,20 @@ Handler = Callable[[Work], Awaitable[Answer[B]]]
 
 async def mutate(call: Call, action: str, handler: Handler[B]) -> Response:
     """Run one mutation exactly once per idempotency key and answer it."""
-    key_hash = _key_hash(call)
     try:
-        async with call.db.transaction() as conn:
-            if key_hash is not None:
-                replay = await _reserve(call, conn, key_hash)
-                if replay is not None:
-                    return replay
-            work = Work(call, conn, call.platform.clock.now(), action)
-            answer = await handler(work)
-            body = answer.body.model_dump_json().encode() if answer.body is not None else b""
-            await _journal(work, answer, body, key_hash)
+        with telemetry.span(f"mutate {action}"):
+            return await _committed(call, action, handler)
     except PlatformError as error:
+        telemetry.MUTATIONS.labels(action, "refused").inc()
         await refusal_record(call, action, error)
         raise
-    call.platform.signals.send(work.topics)
-    return _response(answer.status, body, answer.headers)
+    except FORESEEN:
+        telemetry.MUTATIONS.labels(action, "refused").inc()
+        raise
+    except Exception as error:
+        telemetry.MUTATIONS.labels(action, "failed").inc()
+        await _failure_record(call, action, error)
+        raise
 
 
 async def refusal_record(
@@ -146,6 +155,36 @@ async def refusal_record(
         await conn.execute(_JOURNAL, request, audits, [], *_NO_ANSWER)
     if audits:
         call.platform.signals.send(("audit",))
+
+
+async def _committed(call: Call, action: str, handler: Handler[B]) -> Response:
+    """The transaction of a mutation, or the answer of its twin that came before."""
+    key_hash = _key_hash(call)
+    async with call.db.transaction() as conn:
+        if key_hash is not None:
+            replay = await _reserve(call, conn, key_hash)
+            if replay is not None:
+                telemetry.MUTATIONS.labels(action, "replayed").inc()
+                return replay
+        work = Work(call, conn, call.platform.clock.now(), action)
+        answer = await handler(work)
+        body = answer.body.model_dump_json().encode() if answer.body is not None else b""
+        await _journal(work, answer, body, key_hash)
+    telemetry.MUTATIONS.labels(action, "done").inc()
+    call.platform.signals.send(work.topics)
+    return _response(answer.status, body, answer.headers)
+
+
+async def _failure_record(call: Call, action: str, error: Exception) -> None:
+    """Leave a trace of a mutation that failed as nobody foresaw; nothing was changed."""
+    now = call.platform.clock.now()
+    target = Target("route", call.path, call.caller.home, detail={"error": type(error).__name__})
+    audits = [_audit_row(call, now, action, target, outcome="failed")]
+    request = _request_row(call, now, KINDS[ErrorCode.INTERNAL].status, ErrorCode.INTERNAL)
+    with contextlib.suppress(PlatformError, asyncpg.PostgresError):  # the failure itself is told
+        async with call.db.connection() as conn:
+            await conn.execute(_JOURNAL, request, audits, [], *_NO_ANSWER)
+    call.platform.signals.send(("audit",))
 
 
 _JOURNAL = "SELECT journal($1, $2, $3, $4, $5, $6::smallint, $7, $8, $9)"
@@ -203,8 +242,22 @@ async def _journal(work: Work, answer: Answer[B], body: bytes, key_hash: bytes |
             call.caller.id, key_hash, answer.status, dict(answer.headers), kept, answer.secret,
         )  # fmt: skip
     place = work.targets[0][1].place
+    _span_describe(work, place)
     request = _request_row(call, now, answer.status, None, place)
     await work.conn.execute(_JOURNAL, request, audits, events, *stored)
+
+
+def _span_describe(work: Work, place: Place) -> None:
+    """Say in the trace what the mutation was about."""
+    app = next((event for event in work.events if event.app_instance_id is not None), None)
+    telemetry.span_describe(
+        correlation_id=work.call.correlation_id,
+        org_id=place.org_id,
+        project_id=place.project_id,
+        target_id=work.targets[0][1].id,
+        app_slug=None if app is None else app.app_slug,
+        app_instance_id=None if app is None else app.app_instance_id,
+    )
 
 
 def _request_row(
