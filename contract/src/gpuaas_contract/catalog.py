@@ -3,7 +3,9 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, WithJsonSchema
+from pydantic import Field, GetJsonSchemaHandler, JsonValue
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from gpuaas_contract.common import Input, Json, Model, Name, Scope, Text
 from gpuaas_contract.errors import FieldError
@@ -14,9 +16,18 @@ from gpuaas_contract.states import VersionStatus
 
 DisplayName = Annotated[str, Field(min_length=1, max_length=120)]
 Label = Annotated[str, Field(max_length=60)]
-ManifestDocument = Annotated[
-    dict[str, Any], WithJsonSchema({"$ref": "#/components/schemas/Manifest"})
-]
+
+
+class _DescribedAsManifest:
+    """Documents a plain object as a `Manifest`: parsing it is the catalog's, with its own code."""
+
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(Manifest.__pydantic_core_schema__)
+
+
+ManifestDocument = Annotated[dict[str, Any], _DescribedAsManifest()]
 
 
 class AppCreate(Input):
@@ -79,7 +90,7 @@ class VersionWithdraw(Input):
     replacement: SemVer | None = None
 
 
-class VersionSummary(Model):
+class AppVersionSummary(Model):
     """A version without its manifest."""
 
     id: str
@@ -96,7 +107,7 @@ class VersionSummary(Model):
     published_at: datetime | None
 
 
-class Version(VersionSummary):
+class AppVersion(AppVersionSummary):
     """A version with its manifest."""
 
     manifest: Manifest
@@ -121,7 +132,7 @@ InputPointer = Annotated[
 ]
 
 
-class Limit(Input):
+class InputLimit(Input):
     """Bounds of one deploy input, narrower than the schema's."""
 
     minimum: float | None = None
@@ -144,7 +155,7 @@ class SettingsOverlay(Input):
     fixed: Annotated[dict[InputPointer, JsonValue], Field(max_length=100)] = Field(
         default_factory=dict
     )
-    limits: Annotated[dict[InputPointer, Limit], Field(max_length=100)] = Field(
+    limits: Annotated[dict[InputPointer, InputLimit], Field(max_length=100)] = Field(
         default_factory=dict
     )
 
@@ -194,7 +205,7 @@ class EntitlementRead(Entitlement):
     warnings: list[EntitlementWarning]
 
 
-class Unavailable(Model):
+class UnavailableReason(Model):
     """Why something in the catalog cannot be deployed here."""
 
     code: Literal[
@@ -213,7 +224,7 @@ class ProjectAppVersion(Model):
     message: str
     replacement: str | None
     available: bool
-    reasons: list[Unavailable]
+    reasons: list[UnavailableReason]
 
 
 class ProjectApp(Model):
@@ -226,7 +237,7 @@ class ProjectApp(Model):
     kind_label: str
     available: bool
     latest_available: str | None
-    reasons: list[Unavailable]
+    reasons: list[UnavailableReason]
     versions: list[ProjectAppVersion]
 
 

@@ -140,7 +140,7 @@ class When(Input):
     equals: JsonValue
 
 
-class Placement(Input):
+class PlacementRule(Input):
     """Which field of an input names allocations, and for which component.
 
     The field is one allocation id or a list of them. Two rules that read the same field put
@@ -160,7 +160,7 @@ class Confirmation(Input):
     type_name: Annotated[bool, Field(description="The person types the instance's name")] = False
 
 
-class Step(Input):
+class StepSpec(Input):
     """A step the controller reports by this name."""
 
     name: Key
@@ -170,7 +170,7 @@ class Step(Input):
     ] = None
 
 
-class Group(Input):
+class GroupSpec(Input):
     """Bounds of an operation on many members."""
 
     max_members: Annotated[int, Field(ge=1, le=1000)] = 100
@@ -188,7 +188,7 @@ class ValidIn(Input):
     ] = ()
 
 
-class Operation(Input):
+class OperationSpec(Input):
     """Something a person can ask of the app. `kind` is opaque to the platform."""
 
     kind: Key
@@ -196,19 +196,19 @@ class Operation(Input):
     description: Sentence = ""
     purpose: Purpose
     target: TargetKind
-    group: Group | None = None
+    group: GroupSpec | None = None
     exclusive: Annotated[
         bool, Field(description="No other operation of the instance runs at the same time")
     ] = False
     valid_in: ValidIn = ValidIn()
     input: InputSchema = EMPTY_INPUT
-    placement: Annotated[tuple[Placement, ...], Field(max_length=32)] = ()
+    placement: Annotated[tuple[PlacementRule, ...], Field(max_length=32)] = ()
     permissions: Annotated[
         PermissionKeys, Field(description="Needed beside the platform's own keys")
     ] = ()
     destructive: bool = False
     confirmation: Confirmation | None = None
-    steps: Annotated[tuple[Step, ...], Field(max_length=60)] = ()
+    steps: Annotated[tuple[StepSpec, ...], Field(max_length=60)] = ()
     deadline_seconds: Annotated[Seconds, Field(description="Of one attempt, all steps")] = 3600
     max_attempts: Annotated[int, Field(ge=1, le=20)] = 3
     retry_after_seconds: Annotated[
@@ -217,7 +217,7 @@ class Operation(Input):
     cancellable: bool = True
 
 
-class Permissions(Input):
+class AppPermissions(Input):
     """Keys asked for beside the platform's own where no operation is requested."""
 
     read: Annotated[PermissionKeys, Field(description="To see instances of the app")] = ()
@@ -291,7 +291,7 @@ class Lifecycle(Input):
     delete: DeleteRule
 
 
-class Queue(Input):
+class QueueSpec(Input):
     """The app runs jobs: it fulfils the generic queue."""
 
     resources: tuple[Literal["nodes", "cpus", "gpus", "memory", "time"], ...] = ("nodes", "time")
@@ -302,26 +302,26 @@ class Queue(Input):
     cancel: PermissionKeys = ()
 
 
-class Form(Input):
+class InputForm(Input):
     """An input form that is not an operation's."""
 
     title: Title
     description: Sentence = ""
     input: InputSchema = EMPTY_INPUT
-    placement: Annotated[tuple[Placement, ...], Field(max_length=32)] = ()
+    placement: Annotated[tuple[PlacementRule, ...], Field(max_length=32)] = ()
     permissions: PermissionKeys = ()
 
 
 class SharedRuntimeFlow(Input):
     """How one control plane is shared between a tenant's projects."""
 
-    deploy: Annotated[Form, Field(description="What the tenant admin names")]
-    attach: Annotated[Form, Field(description="What a project asks to join with")]
-    contribute: Annotated[Form | None, Field(description="Which allocations a project lends")] = (
-        None
-    )
+    deploy: Annotated[InputForm, Field(description="What the tenant admin names")]
+    attach: Annotated[InputForm, Field(description="What a project asks to join with")]
+    contribute: Annotated[
+        InputForm | None, Field(description="Which allocations a project lends")
+    ] = None
     submission_policy: Annotated[
-        Form | None, Field(description="What a rule for submitting across projects holds")
+        InputForm | None, Field(description="What a rule for submitting across projects holds")
     ] = None
     billing: Annotated[Sentence, Field(description="Who pays for what, shown before each step")]
 
@@ -340,43 +340,47 @@ class Manifest(Input):
     machine_access: Annotated[tuple[MachineAccess, ...], Field(min_length=1)]
     components: Annotated[tuple[Component, ...], Field(min_length=1, max_length=32)]
     topologies: Annotated[tuple[Topology, ...], Field(min_length=1, max_length=16)]
-    operations: Annotated[tuple[Operation, ...], Field(min_length=2, max_length=64)]
-    permissions: Permissions = Permissions()
+    operations: Annotated[tuple[OperationSpec, ...], Field(min_length=2, max_length=64)]
+    permissions: AppPermissions = AppPermissions()
     health: Annotated[tuple[HealthWord, ...], Field(min_length=1, max_length=64)]
     lifecycle: Lifecycle
     billing_units: Annotated[tuple[BillingUnit, ...], Field(max_length=16)] = ()
     artifacts: Annotated[tuple[ArtifactRequirement, ...], Field(max_length=64)] = ()
     panels: Annotated[tuple[Panel, ...], Field(max_length=32)] = ()
     actions: Annotated[tuple[Action, ...], Field(max_length=64)] = ()
-    queue: Queue | None = None
+    queue: QueueSpec | None = None
     shared_runtime: SharedRuntimeFlow | None = None
     runbook_url: Url
     documentation_url: Url | None = None
 
-    def operation(self, kind: str) -> Operation | None:
+    def operation(self, kind: str) -> OperationSpec | None:
         """The operation of this kind."""
         return next((one for one in self.operations if one.kind == kind), None)
 
-    def purpose(self, purpose: Purpose) -> Operation | None:
+    def purpose(self, purpose: Purpose) -> OperationSpec | None:
         """The first operation with this purpose; deploy and delete always have exactly one."""
         return next((one for one in self.operations if one.purpose == purpose), None)
 
     @property
-    def deploy(self) -> Operation:
+    def deploy(self) -> OperationSpec:
         """The operation that makes an instance: its input is the deploy form."""
         return next(one for one in self.operations if one.purpose == Purpose.DEPLOY)
 
-    def inputs(self) -> Iterator[tuple[str, Operation | Form]]:
+    def inputs(self) -> Iterator[tuple[str, OperationSpec | InputForm]]:
         """Everything with an input form, with its pointer in the manifest."""
         for index, operation in enumerate(self.operations):
             yield f"/operations/{index}", operation
         if self.shared_runtime is None:
             return
         for name in ("deploy", "attach", "contribute", "submission_policy"):
-            form: Form | None = getattr(self.shared_runtime, name)
+            form: InputForm | None = getattr(self.shared_runtime, name)
             if form is not None:
                 yield f"/shared_runtime/{name}", form
 
     def component(self, key: str) -> Component | None:
         """The component with this key."""
         return next((one for one in self.components if one.key == key), None)
+
+
+Operation = OperationSpec
+Step = StepSpec

@@ -17,7 +17,7 @@ from gpuaas_contract.manifest import (
     Component,
     ControlPlaneScope,
     Manifest,
-    Operation,
+    OperationSpec,
     Purpose,
     TargetKind,
 )
@@ -25,8 +25,8 @@ from gpuaas_contract.manifest_ui import (
     Action,
     ActionPlace,
     MarkdownPanel,
+    PanelSource,
     QueuePanel,
-    Source,
     TopologyPanel,
 )
 from gpuaas_contract.placement_check import placement_problems
@@ -200,7 +200,7 @@ def _operations(manifest: Manifest) -> Iterator[FieldError]:
             yield _problem(f"/operations/{index}{pointer}", message)
 
 
-def _operation(operation: Operation) -> Iterator[tuple[str, str]]:
+def _operation(operation: OperationSpec) -> Iterator[tuple[str, str]]:
     """An operation agrees with its purpose and with itself."""
     purpose, target = operation.purpose, operation.target
     if purpose in _ON_INSTANCE and target is not TargetKind.INSTANCE:
@@ -223,7 +223,7 @@ def _operation(operation: Operation) -> Iterator[tuple[str, str]]:
             yield f"/steps/{index}/deadline_seconds", "longer than the whole operation's"
 
 
-def _group(operation: Operation) -> Iterator[tuple[str, str]]:
+def _group(operation: OperationSpec) -> Iterator[tuple[str, str]]:
     group = operation.group
     if (group is not None) != (operation.target is TargetKind.GROUP):
         yield "/group", "stands exactly where the target is a group"
@@ -240,7 +240,7 @@ def _actions(manifest: Manifest) -> Iterator[FieldError]:
             yield _problem(f"/actions/{index}/place", message)
 
 
-def _fits(action: Action, operation: Operation) -> bool:
+def _fits(action: Action, operation: OperationSpec) -> bool:
     if operation.purpose is Purpose.DEPLOY:
         return False
     if action.place is ActionPlace.INSTANCE:
@@ -270,10 +270,10 @@ def _promises(manifest: Manifest) -> Iterator[FieldError]:
 def _panels(manifest: Manifest) -> Iterator[FieldError]:
     for index, panel in enumerate(manifest.panels):
         if manifest.queue is None and (
-            isinstance(panel, QueuePanel) or panel.source in {Source.QUEUES, Source.JOBS}
+            isinstance(panel, QueuePanel) or panel.source in {PanelSource.QUEUES, PanelSource.JOBS}
         ):
             yield _problem(f"/panels/{index}", "needs `queue`: the app runs no jobs")
-        if manifest.shared_runtime is None and panel.source is Source.SHARED_RUNTIME:
+        if manifest.shared_runtime is None and panel.source is PanelSource.SHARED_RUNTIME:
             yield _problem(f"/panels/{index}/source", "needs `shared_runtime`")
         if isinstance(panel, MarkdownPanel) and bool(panel.text) == (panel.pointer is not None):
             yield _problem(f"/panels/{index}", "has either `text` or `pointer`")

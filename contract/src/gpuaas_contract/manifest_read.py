@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuaas_contract.manifest import Manifest, Operation, Placement, Topology, When
+from gpuaas_contract.manifest import Manifest, OperationSpec, PlacementRule, Topology, When
 from gpuaas_contract.pointers import MISSING, pointer_make, pointer_parts, pointer_read
 from gpuaas_contract.states import InstanceStatus, MemberStatus
 
@@ -22,7 +22,7 @@ class Seat:
     pointer: str
 
 
-def seats_of(rules: Sequence[Placement], given: dict[str, Any]) -> list[Seat]:
+def seats_of(rules: Sequence[PlacementRule], given: dict[str, Any]) -> list[Seat]:
     """Every seat the placement rules of an operation or form find in an input, in rule order."""
     return [seat for rule in rules if when_holds(rule.when, given) for seat in _seats(rule, given)]
 
@@ -54,7 +54,7 @@ def sharing_refused(manifest: Manifest, components: Sequence[str]) -> tuple[str,
 
 
 def invalid_in(
-    operation: Operation, status: InstanceStatus, topology: str | None
+    operation: OperationSpec, status: InstanceStatus, topology: str | None
 ) -> tuple[str, str] | None:
     """Why an operation is not valid for an instance now (`what`, `sentence`), or None if it is."""
     valid = operation.valid_in
@@ -66,7 +66,7 @@ def invalid_in(
 
 
 def invalid_for_member(
-    operation: Operation, component: str, status: MemberStatus
+    operation: OperationSpec, component: str, status: MemberStatus
 ) -> tuple[str, str] | None:
     """Why an operation is not valid for a member now, or None if it is."""
     valid = operation.valid_in
@@ -77,7 +77,7 @@ def invalid_for_member(
     return None
 
 
-def _seats(rule: Placement, given: dict[str, Any]) -> list[Seat]:
+def _seats(rule: PlacementRule, given: dict[str, Any]) -> list[Seat]:
     value = pointer_read(given, rule.pointer)
     if isinstance(value, str):
         return [Seat(rule.component, value, rule.pointer)]

@@ -45,7 +45,7 @@ class Widget(StrEnum):
     VERSION_PICKER = "version_picker"
 
 
-class Source(StrEnum):
+class PanelSource(StrEnum):
     """The read model a panel's pointers point into."""
 
     INSTANCE = "instance"
@@ -56,7 +56,7 @@ class Source(StrEnum):
     SHARED_RUNTIME = "shared_runtime"
 
 
-class Format(StrEnum):
+class ValueFormat(StrEnum):
     """How a value is shown."""
 
     TEXT = "text"
@@ -79,7 +79,7 @@ class Fact(Input):
 
     label: Title
     pointer: JsonPointer
-    format: Format = Format.TEXT
+    format: ValueFormat = ValueFormat.TEXT
     help: Sentence = ""
 
 
@@ -88,7 +88,7 @@ class Column(Input):
 
     label: Title
     pointer: JsonPointer
-    format: Format = Format.TEXT
+    format: ValueFormat = ValueFormat.TEXT
 
 
 class Edge(Input):
@@ -100,11 +100,11 @@ class Edge(Input):
 
 
 class _Panel(Input):
-    # No field is named like a kind: an error's location names both, and only one is in the document.
+    # No field is named like a kind: the location of an error holds both, the document only one.
     key: Key
     title: Title
     description: Sentence = ""
-    source: Source = Source.INSTANCE
+    source: PanelSource = PanelSource.INSTANCE
     empty: Annotated[Sentence, Field(description="Shown when there is nothing to show")] = ""
 
 
@@ -144,7 +144,7 @@ class QueuePanel(_Panel):
     """Queues and jobs of an app that runs jobs."""
 
     kind: Literal["queue"]
-    source: Literal[Source.JOBS, Source.QUEUES] = Source.JOBS
+    source: Literal[PanelSource.JOBS, PanelSource.QUEUES] = PanelSource.JOBS
     columns: Annotated[tuple[Column, ...], Field(max_length=20)] = ()
 
 

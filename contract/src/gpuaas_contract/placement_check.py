@@ -15,13 +15,13 @@ from gpuaas_contract.input_schema import (
     schema_fields,
     schema_nodes,
 )
-from gpuaas_contract.manifest import Form, Manifest, Operation, Placement
+from gpuaas_contract.manifest import InputForm, Manifest, OperationSpec, PlacementRule
 from gpuaas_contract.manifest_read import sharing_refused
 from gpuaas_contract.manifest_ui import Widget
 
 
 def placement_problems(
-    manifest: Manifest, pointer: str, holder: Operation | Form
+    manifest: Manifest, pointer: str, holder: OperationSpec | InputForm
 ) -> Iterator[FieldError]:
     """Everything wrong with the placement of one operation or form."""
     schema = schema_expanded(holder.input)
@@ -44,7 +44,7 @@ def placement_problems(
 
 
 def _rule_problems(
-    manifest: Manifest, schema: Schema, at: str, rule: Placement
+    manifest: Manifest, schema: Schema, at: str, rule: PlacementRule
 ) -> Iterator[FieldError]:
     if manifest.component(rule.component) is None:
         message = f"there is no component {rule.component!r} in this manifest"
@@ -70,7 +70,7 @@ def _names_allocations(field: Schema | None) -> bool:
 
 
 def _sharing_problems(
-    manifest: Manifest, pointer: str, rules: tuple[Placement, ...]
+    manifest: Manifest, pointer: str, rules: tuple[PlacementRule, ...]
 ) -> Iterator[FieldError]:
     """Two rules that can read one field together put two members on one allocation."""
     for (_, first), (index, second) in combinations(enumerate(rules), 2):
@@ -84,7 +84,7 @@ def _sharing_problems(
             yield FieldError(pointer=f"{pointer}/placement/{index}", message=message)
 
 
-def _exclude(first: Placement, second: Placement) -> bool:
+def _exclude(first: PlacementRule, second: PlacementRule) -> bool:
     """Whether no input can fulfil the conditions of both."""
     return any(
         one.pointer == other.pointer and one.equals != other.equals

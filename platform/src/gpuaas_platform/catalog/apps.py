@@ -11,12 +11,12 @@ from gpuaas_contract.catalog import (
     App,
     AppCreate,
     AppUpdate,
+    AppVersion,
+    AppVersionSummary,
     ManifestValidate,
     Validation,
-    Version,
     VersionCreate,
     VersionDeprecate,
-    VersionSummary,
     VersionWithdraw,
 )
 from gpuaas_contract.common import Page
@@ -85,7 +85,7 @@ async def app_read(call: Call, slug: str) -> App:
         return _app(await _app_row(conn, slug, sight_of(call.caller)))
 
 
-async def version_create(work: Work, slug: str, body: VersionCreate) -> Answer[Version]:
+async def version_create(work: Work, slug: str, body: VersionCreate) -> Answer[AppVersion]:
     """Add a version, as a draft or published at once."""
     work.require(Permission.CATALOG_PUBLISH, PLATFORM)
     app = await store.app_lock(work.conn, slug)
@@ -109,14 +109,14 @@ async def version_create(work: Work, slug: str, body: VersionCreate) -> Answer[V
     return _version_answer(work, slug, row, None, "published" if body.publish else "drafted")
 
 
-async def version_publish(work: Work, slug: str, version: str) -> Answer[Version]:
+async def version_publish(work: Work, slug: str, version: str) -> Answer[AppVersion]:
     """Publish a draft, or take a deprecation back."""
     return await _version_move(work, slug, version, _Move(VersionStatus.PUBLISHED))
 
 
 async def version_deprecate(
     work: Work, slug: str, version: str, body: VersionDeprecate
-) -> Answer[Version]:
+) -> Answer[AppVersion]:
     """Say that a version should no longer be chosen. It can still be deployed."""
     move = _Move(VersionStatus.DEPRECATED, body.message, body.replacement)
     return await _version_move(work, slug, version, move)
@@ -124,7 +124,7 @@ async def version_deprecate(
 
 async def version_withdraw(
     work: Work, slug: str, version: str, body: VersionWithdraw
-) -> Answer[Version]:
+) -> Answer[AppVersion]:
     """Refuse new deploys of a version. Instances that exist keep running and can be operated."""
     move = _Move(VersionStatus.WITHDRAWN, body.reason, body.replacement)
     return await _version_move(work, slug, version, move)
@@ -132,7 +132,7 @@ async def version_withdraw(
 
 async def version_list(
     call: Call, slug: str, cursor: str | None, limit: int
-) -> Page[VersionSummary]:
+) -> Page[AppVersionSummary]:
     """Versions of an app, highest first."""
     drafts = _publishes(call.caller)
     async with call.db.connection() as conn:
@@ -143,7 +143,7 @@ async def version_list(
     return page_of(found, limit, lambda one: version_sort_key(one.version))
 
 
-async def version_read(call: Call, slug: str, version: str) -> Version:
+async def version_read(call: Call, slug: str, version: str) -> AppVersion:
     """One version with its manifest."""
     async with call.db.connection() as conn:
         await _app_row(conn, slug, sight_of(call.caller))
@@ -184,7 +184,7 @@ class _Move:
     replacement: str | None = None
 
 
-async def _version_move(work: Work, slug: str, version: str, move: _Move) -> Answer[Version]:
+async def _version_move(work: Work, slug: str, version: str, move: _Move) -> Answer[AppVersion]:
     work.require(Permission.CATALOG_PUBLISH, PLATFORM)
     before = await store.version_lock(work.conn, slug, version)
     if before is None:
@@ -217,7 +217,7 @@ async def _replacement_require(
 
 def _version_answer(
     work: Work, slug: str, row: Record, before: Record | None, happened: str
-) -> Answer[Version]:
+) -> Answer[AppVersion]:
     """Record what became of a version, and answer with it."""
     version = _version(row, slug)
     detail = {"slug": slug, "version": version.version, "status": version.status}
@@ -264,14 +264,14 @@ def _app(row: Record) -> App:
     return App(**{name: row[name] for name in App.model_fields})
 
 
-def _summary(row: Record, slug: str) -> VersionSummary:
-    return VersionSummary(**_summary_fields(row), app_slug=slug)
+def _summary(row: Record, slug: str) -> AppVersionSummary:
+    return AppVersionSummary(**_summary_fields(row), app_slug=slug)
 
 
-def _version(row: Record, slug: str) -> Version:
+def _version(row: Record, slug: str) -> AppVersion:
     manifest = manifest_parsed(row["digest"], row["manifest"])
-    return Version(**_summary_fields(row), app_slug=slug, manifest=manifest)
+    return AppVersion(**_summary_fields(row), app_slug=slug, manifest=manifest)
 
 
 def _summary_fields(row: Record) -> dict[str, Any]:
-    return {name: row[name] for name in VersionSummary.model_fields if name != "app_slug"}
+    return {name: row[name] for name in AppVersionSummary.model_fields if name != "app_slug"}

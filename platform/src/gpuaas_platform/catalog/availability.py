@@ -7,7 +7,7 @@ never disagree. Called by the catalog's services.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpuaas_contract.catalog import Unavailable
+from gpuaas_contract.catalog import UnavailableReason
 from gpuaas_contract.patterns import pattern_matches
 from gpuaas_contract.policy import Decision
 from gpuaas_contract.states import VersionStatus
@@ -58,26 +58,28 @@ def entitled_at(place: Place, rows: Sequence[Record], app_id: str) -> Entitled:
     return Entitled(place, tenant, project)
 
 
-def app_reasons(entitled: Entitled, slug: str) -> list[Unavailable]:
+def app_reasons(entitled: Entitled, slug: str) -> list[UnavailableReason]:
     """Why no version of an app can be deployed here at all."""
     if entitled.place.org_id is None:
         return []
     if entitled.tenant is None:
         message = f"The tenant is not entitled to {slug}; ask the platform's operator."
-        return [Unavailable(code="not_entitled", message=message)]
+        return [UnavailableReason(code="not_entitled", message=message)]
     if entitled.place.project_id is not None and entitled.project is None:
         message = f"The project is not entitled to {slug}; ask a tenant admin."
-        return [Unavailable(code="not_entitled", message=message)]
+        return [UnavailableReason(code="not_entitled", message=message)]
     return []
 
 
-def version_reasons(offer: Offer, entitled: Entitled, decision: Decision) -> list[Unavailable]:
+def version_reasons(
+    offer: Offer, entitled: Entitled, decision: Decision
+) -> list[UnavailableReason]:
     """Why this version cannot be deployed here; empty when it can."""
     reasons = app_reasons(entitled, offer.slug)
     if offer.status is VersionStatus.WITHDRAWN:
         instead = f" Use {offer.replacement} instead." if offer.replacement else ""
         message = f"{offer.slug} {offer.version} was withdrawn: {offer.message}{instead}"
-        reasons.append(Unavailable(code="withdrawn", message=message))
+        reasons.append(UnavailableReason(code="withdrawn", message=message))
     for row in entitled.in_force:
         patterns = row["versions"]
         if patterns is None or any(pattern_matches(one, offer.version) for one in patterns):
@@ -85,11 +87,13 @@ def version_reasons(offer: Offer, entitled: Entitled, decision: Decision) -> lis
         whose = "tenant" if row["project_id"] is None else "project"
         message = f"The {whose}'s entitlement covers {', '.join(patterns)}, not {offer.version}."
         reasons.append(
-            Unavailable(code="version_not_entitled", message=message, entitlement_id=row["id"])
+            UnavailableReason(
+                code="version_not_entitled", message=message, entitlement_id=row["id"]
+            )
         )
     if not decision.allowed:
         overlay = decision.decided_by.overlay_id if decision.decided_by else None
         reasons.append(
-            Unavailable(code="policy_denied", message=decision.message, overlay_id=overlay)
+            UnavailableReason(code="policy_denied", message=decision.message, overlay_id=overlay)
         )
     return reasons

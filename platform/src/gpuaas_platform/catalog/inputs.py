@@ -11,11 +11,11 @@ from typing import Any, Final
 import jsonschema_rs
 import msgspec
 
-from gpuaas_contract.catalog import Limit, OperationForm, SettingsOverlay
+from gpuaas_contract.catalog import InputLimit, OperationForm, SettingsOverlay
 from gpuaas_contract.common import Json
 from gpuaas_contract.errors import FieldError
 from gpuaas_contract.input_schema import Schema, schema_at, schema_defaults, schema_expanded
-from gpuaas_contract.manifest import Operation, Purpose
+from gpuaas_contract.manifest import OperationSpec, Purpose
 from gpuaas_contract.pointers import MISSING, pointer_parts, pointer_read, pointer_written
 from gpuaas_platform.catalog.cache import Cache
 from gpuaas_platform.catalog.records import VersionRecord
@@ -27,7 +27,7 @@ _SCHEMAS: Final = Cache[tuple[str, str, bytes], Schema](_KEPT)
 _VALIDATORS: Final = Cache[tuple[str, str, bytes], jsonschema_rs.Draft202012Validator](_KEPT)
 
 
-def operation_of(version: VersionRecord, kind: str) -> Operation:
+def operation_of(version: VersionRecord, kind: str) -> OperationSpec:
     """The operation of this kind, or `NOT_FOUND`."""
     operation = version.manifest.operation(kind)
     if operation is None:
@@ -103,7 +103,7 @@ def schema_narrowed(schema: Schema, settings: Sequence[SettingsOverlay]) -> Sche
     return narrowed
 
 
-def _settings(version: VersionRecord, operation: Operation) -> tuple[SettingsOverlay, ...]:
+def _settings(version: VersionRecord, operation: OperationSpec) -> tuple[SettingsOverlay, ...]:
     """Entitlement settings speak of the deploy form alone."""
     return version.settings if operation.purpose is Purpose.DEPLOY else ()
 
@@ -120,12 +120,12 @@ def _told(error: FieldError, fixed: set[str]) -> FieldError:
     return FieldError(pointer=error.pointer, message=message)
 
 
-def _field_changed(schema: Schema, pointer: str, change: Limit | dict[str, Any]) -> Schema:
+def _field_changed(schema: Schema, pointer: str, change: InputLimit | dict[str, Any]) -> Schema:
     """A copy of an expanded schema with one field narrowed; the same where there is no field."""
     field = schema_at(schema, pointer)
     if field is None:
         return schema
-    limited = _limited(field, change) if isinstance(change, Limit) else {**field, **change}
+    limited = _limited(field, change) if isinstance(change, InputLimit) else {**field, **change}
     return _replaced(schema, pointer_parts(pointer), limited)
 
 
@@ -139,7 +139,7 @@ def _replaced(schema: Schema, parts: list[str], field: Schema) -> Schema:
     return {**schema, "items": _replaced(schema["items"], rest, field)}
 
 
-def _limited(field: Schema, limit: Limit) -> Schema:
+def _limited(field: Schema, limit: InputLimit) -> Schema:
     """Bounds only move inwards; a list's allowed values are those of its items."""
     narrowed = dict(field)
     for keyword, bound, inner in (

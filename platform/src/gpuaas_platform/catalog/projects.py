@@ -12,7 +12,7 @@ from gpuaas_contract.catalog import (
     OperationForm,
     ProjectApp,
     ProjectAppVersion,
-    Unavailable,
+    UnavailableReason,
 )
 from gpuaas_contract.common import Page
 from gpuaas_contract.permissions import Permission
@@ -149,7 +149,7 @@ def _project_app(
     reasons = app_reasons(entitled, app["slug"])
     if not judged:
         message = f"{app['slug']} has no published version."
-        reasons.append(Unavailable(code="no_version", message=message))
+        reasons.append(UnavailableReason(code="no_version", message=message))
     return ProjectApp(
         slug=app["slug"],
         display_name=app["display_name"],

@@ -9,6 +9,8 @@ from gpuaas_contract.catalog import (
     App,
     AppCreate,
     AppUpdate,
+    AppVersion,
+    AppVersionSummary,
     Entitlement,
     EntitlementCreate,
     EntitlementRead,
@@ -19,10 +21,8 @@ from gpuaas_contract.catalog import (
     OperationForm,
     ProjectApp,
     Validation,
-    Version,
     VersionCreate,
     VersionDeprecate,
-    VersionSummary,
     VersionWithdraw,
 )
 from gpuaas_contract.common import Page
@@ -79,7 +79,7 @@ async def manifest_validate(call: CallDep, body: ManifestValidate) -> Validation
     "/apps/{slug}/versions",
     operation_id="app_version_create",
     status_code=201,
-    response_model=Version,
+    response_model=AppVersion,
 )
 async def app_version_create(call: CallDep, slug: Slug, body: VersionCreate) -> Response:
     """Add a version with its manifest, as a draft or published at once."""
@@ -90,7 +90,7 @@ async def app_version_create(call: CallDep, slug: Slug, body: VersionCreate) -> 
 @router.get("/apps/{slug}/versions", operation_id="app_version_list")
 async def app_version_list(
     call: CallDep, slug: Slug, cursor: Cursor = None, limit: Limit = 100
-) -> Page[VersionSummary]:
+) -> Page[AppVersionSummary]:
     """List an app's versions, highest first."""
     return await apps.version_list(call, slug, cursor, limit)
 
@@ -98,7 +98,7 @@ async def app_version_list(
 @router.get("/apps/{slug}/versions/{version}", operation_id="app_version_read")
 async def app_version_read(
     call: CallDep, slug: Slug, version: Number, response: Response
-) -> Version:
+) -> AppVersion:
     """Read one version with its manifest."""
     found = await apps.version_read(call, slug, version)
     response.headers.update(etag_headers(found.revision))
@@ -108,7 +108,7 @@ async def app_version_read(
 @router.post(
     "/apps/{slug}/versions/{version}/publish",
     operation_id="app_version_publish",
-    response_model=Version,
+    response_model=AppVersion,
 )
 async def app_version_publish(call: CallDep, slug: Slug, version: Number) -> Response:
     """Publish a draft, or take a deprecation back."""
@@ -119,7 +119,7 @@ async def app_version_publish(call: CallDep, slug: Slug, version: Number) -> Res
 @router.post(
     "/apps/{slug}/versions/{version}/deprecate",
     operation_id="app_version_deprecate",
-    response_model=Version,
+    response_model=AppVersion,
 )
 async def app_version_deprecate(
     call: CallDep, slug: Slug, version: Number, body: VersionDeprecate
@@ -132,7 +132,7 @@ async def app_version_deprecate(
 @router.post(
     "/apps/{slug}/versions/{version}/withdraw",
     operation_id="app_version_withdraw",
-    response_model=Version,
+    response_model=AppVersion,
 )
 async def app_version_withdraw(
     call: CallDep, slug: Slug, version: Number, body: VersionWithdraw

@@ -1,6 +1,6 @@
 """The catalog as other rooms see it: which version may be deployed, and is an input right."""
 
-from gpuaas_contract.catalog import SettingsOverlay, Unavailable
+from gpuaas_contract.catalog import SettingsOverlay, UnavailableReason
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.policy import Dimension
 from gpuaas_contract.states import VersionStatus
@@ -89,7 +89,7 @@ def version_of(row: Record, settings: tuple[SettingsOverlay, ...]) -> VersionRec
     )
 
 
-def _refused(offer: Offer, reasons: list[Unavailable]) -> PlatformError:
+def _refused(offer: Offer, reasons: list[UnavailableReason]) -> PlatformError:
     """A withdrawn version is a conflict; everything else is a rule somebody set."""
     withdrawn = next((one for one in reasons if one.code == "withdrawn"), None)
     decisive = withdrawn or reasons[0]
