@@ -14,9 +14,6 @@ from starlette.exceptions import HTTPException
 _POLICY: Final = "; ".join(
     (
         "default-src 'self'",
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data:",
-        "font-src 'self' data:",
         "object-src 'none'",
         "base-uri 'none'",
         "frame-ancestors 'none'",
@@ -35,9 +32,12 @@ def console_mount(app: FastAPI, folder: Path) -> None:
         if path.startswith("api/"):
             raise HTTPException(404, "There is no such route.")
         file = (root / path).resolve()
+        hashed = path.startswith("assets/")
         if not (path and file.is_relative_to(root) and file.is_file()):
+            if hashed:
+                raise HTTPException(404, "This file belongs to another release of the console.")
             file = root / "index.html"
-        return _file_response(request, file, hashed=path.startswith("assets/"))
+        return _file_response(request, file, hashed=hashed)
 
     for route in ("/", "/{path:path}"):
         app.add_api_route(route, serve, methods=["GET", "HEAD"], include_in_schema=False)
