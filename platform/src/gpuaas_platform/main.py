@@ -16,8 +16,9 @@ from types import FrameType
 import uvicorn
 
 from gpuaas_platform import __version__
+from gpuaas_platform.audit.command import audit_parser_add, audit_verify
 from gpuaas_platform.http.app import app_make, asgi_make
-from gpuaas_platform.http.authentication import authenticate
+from gpuaas_platform.identity.authenticator import authenticate
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.clock import Clock
 from gpuaas_platform.kernel.database import Database
@@ -28,8 +29,8 @@ from gpuaas_platform.kernel.migrate import SchemaError, migrate
 from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.kernel.signals import Signals
-
 from gpuaas_platform.kernel.telemetry import tracing_running
+
 
 def main() -> None:
     """Entry point of the command."""
@@ -70,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.set_defaults(run=_serve)
     migration = commands.add_parser("migrate", help="bring the database to this release's schema")
     migration.set_defaults(run=_migrate)
+    audit_parser_add(commands, _audit_verify)
     contract = commands.add_parser("openapi", help="print the public contract as OpenAPI 3.1 JSON")
     contract.set_defaults(run=_openapi)
     return parser
@@ -110,6 +112,13 @@ def _migrate(_: argparse.Namespace) -> None:
     with _database_url(settings) as url:
         revision = asyncio.run(migrate(url))
     print(f"The database is at schema revision {revision}.")  # noqa: T201 - the command's answer
+
+
+def _audit_verify(arguments: argparse.Namespace) -> None:
+    settings = Settings()
+    with _database_url(settings) as url:
+        sound = asyncio.run(audit_verify(platform_make(settings, url), arguments.witnessed))
+    sys.exit(0 if sound else 1)
 
 
 def _openapi(_: argparse.Namespace) -> None:
