@@ -113,6 +113,10 @@ class Work:
         self.topics.add(topic)
 
 
+class Undone(Exception):
+    """There was nothing to change after all: rolled back, and no trace of it is left."""
+
+
 Handler = Callable[[Work], Awaitable[Answer[B]]]
 
 
@@ -127,6 +131,8 @@ async def mutate(call: Call, action: str, handler: Handler[B]) -> Response:
         raise
     except FORESEEN:
         telemetry.MUTATIONS.labels(action, "refused").inc()
+        raise
+    except Undone:
         raise
     except Exception as error:
         telemetry.MUTATIONS.labels(action, "failed").inc()
