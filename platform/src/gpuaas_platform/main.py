@@ -19,6 +19,7 @@ from gpuaas_platform import __version__
 from gpuaas_platform.audit.command import audit_parser_add, audit_verify
 from gpuaas_platform.http.app import app_make, asgi_make
 from gpuaas_platform.identity.authenticator import authenticate
+from gpuaas_platform.identity.command import admin_create_run, admin_parser_add
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.clock import Clock
 from gpuaas_platform.kernel.database import Database
@@ -71,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.set_defaults(run=_serve)
     migration = commands.add_parser("migrate", help="bring the database to this release's schema")
     migration.set_defaults(run=_migrate)
+    admin_parser_add(commands, _admin_create)
     audit_parser_add(commands, _audit_verify)
     contract = commands.add_parser("openapi", help="print the public contract as OpenAPI 3.1 JSON")
     contract.set_defaults(run=_openapi)
@@ -114,9 +116,17 @@ def _migrate(_: argparse.Namespace) -> None:
     print(f"The database is at schema revision {revision}.")  # noqa: T201 - the command's answer
 
 
+def _admin_create(arguments: argparse.Namespace) -> None:
+    settings = Settings()
+    logs_configure(settings)
+    with _database_url(settings, beside=True) as url:
+        asyncio.run(migrate(url))
+        asyncio.run(admin_create_run(platform_make(settings, url), arguments))
+
+
 def _audit_verify(arguments: argparse.Namespace) -> None:
     settings = Settings()
-    with _database_url(settings) as url:
+    with _database_url(settings, beside=True) as url:
         sound = asyncio.run(audit_verify(platform_make(settings, url), arguments.witnessed))
     sys.exit(0 if sound else 1)
 
@@ -127,13 +137,20 @@ def _openapi(_: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _database_url(settings: Settings) -> Iterator[str]:
-    """The configured database, or the embedded one for as long as the block runs."""
+def _database_url(settings: Settings, *, beside: bool = False) -> Iterator[str]:
+    """The configured database, or the embedded one for as long as the block runs.
+
+    A command that works `beside` a running platform uses that platform's embedded database.
+    """
     if settings.database_url is not None:
         yield settings.database_url
         return
-    signal.signal(signal.SIGTERM, _exit)  # so that the database stops too, also while starting
     embedded = EmbeddedPostgres(settings.data_dir)
+    running = embedded.running_url() if beside else None
+    if running is not None:
+        yield running
+        return
+    signal.signal(signal.SIGTERM, _exit)  # so that the database stops too, also while starting
     try:
         yield embedded.start()
     finally:

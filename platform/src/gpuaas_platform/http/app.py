@@ -14,37 +14,43 @@ from starlette.types import ASGIApp
 from gpuaas_contract.common import API_PREFIX
 from gpuaas_contract.errors import MEDIA_TYPE, Problem
 from gpuaas_platform import __version__
+from gpuaas_platform.apps.controller_routes import router as controller_router
+from gpuaas_platform.apps.routes import router as apps_router
+from gpuaas_platform.apps.sweeps import apps_life
 from gpuaas_platform.audit.chain import chain_running
 from gpuaas_platform.audit.routes import router as audit_router
 from gpuaas_platform.capacity.routes import router as capacity_router
+from gpuaas_platform.catalog.routes import router as catalog_router
 from gpuaas_platform.events.life import events_running
 from gpuaas_platform.events.routes import router as events_router
 from gpuaas_platform.http.console import console_mount
 from gpuaas_platform.http.edge import Edge
 from gpuaas_platform.http.errors import errors_install
+from gpuaas_platform.identity.life import identity_life
+from gpuaas_platform.identity.routes import router as identity_router
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.operate.routes import router as operate_router
 from gpuaas_platform.policy.routes import router as policy_router
 
 _ROUTERS: tuple[APIRouter, ...] = (
+    identity_router,
     policy_router,
     audit_router,
     events_router,
     capacity_router,
+    catalog_router,
+    controller_router,
+    apps_router,
     operate_router,
 )
 
 # What a room runs for the life of the process (its loops): entered in this order, left in reverse.
 _LIVES: tuple[Callable[[Platform], AbstractAsyncContextManager[None]], ...] = (
+    identity_life,
     chain_running,
     events_running,
+    apps_life,
 )
-_PROBLEM: dict[int | str, dict[str, Any]] = {
-    "default": {"description": "Any error", "model": Problem, "content": {MEDIA_TYPE: {}}}
-}
-
-
-def app_make(platform: Platform | None) -> FastAPI:
 # The framework's own telemetry would keep bodies and messages; the edge traces without them.
 _NO_TELEMETRY: TelemetryConfig = {
     "tracing": False,
@@ -53,6 +59,12 @@ _NO_TELEMETRY: TelemetryConfig = {
     "operation_spans": False,
     "auto_configure": False,
 }
+_PROBLEM: dict[int | str, dict[str, Any]] = {
+    "default": {"description": "Any error", "model": Problem, "content": {MEDIA_TYPE: {}}}
+}
+
+
+def app_make(platform: Platform | None) -> FastAPI:
     """The FastAPI application. Without a platform it only describes itself (OpenAPI)."""
 
     @asynccontextmanager
@@ -79,13 +91,13 @@ _NO_TELEMETRY: TelemetryConfig = {
         redoc_url=None,
         openapi_url=f"{API_PREFIX}/openapi.json",
         separate_input_output_schemas=False,
+        telemetry=_NO_TELEMETRY,
     )
     app.state.platform = platform
     for router in _ROUTERS:
         app.include_router(router, prefix=API_PREFIX, responses=_PROBLEM)
     errors_install(app)
     if platform is not None and platform.settings.console_dir is not None:
-        telemetry=_NO_TELEMETRY,
         console_mount(app, platform.settings.console_dir)
     return app
 

@@ -81,7 +81,14 @@ class EmbeddedPostgres:
         except BaseException:
             self.stop()
             raise
-        return f"postgresql://postgres@/{DATABASE}?host={sockets}"
+        return _url(sockets)
+
+    def running_url(self) -> str | None:
+        """Where the server of a platform that runs on this folder listens, if one does."""
+        pid = self._running_pid()
+        if pid is None or not _is_postgres_of(pid, self._pgdata):
+            return None
+        return _url(self._socket_path())
 
     def stop(self) -> None:
         """Stop the server after its transactions were rolled back, and free the folder."""
@@ -188,11 +195,15 @@ class EmbeddedPostgres:
         except (FileNotFoundError, ValueError):
             return None
 
-    def _socket_folder(self) -> Path:
+    def _socket_path(self) -> Path:
         folder = self._folder / "sockets"
         if len(str(folder)) > _SOCKET_PATH_LIMIT:  # a Unix socket's path is at most 107 bytes
             digest = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
             folder = Path(tempfile.gettempdir()) / f"gpuaas-sockets-{digest}"
+        return folder
+
+    def _socket_folder(self) -> Path:
+        folder = self._socket_path()
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.stat().st_uid not in {os.geteuid(), self._user.uid if self._user else -1}:
             raise EmbeddedError(f"{folder} belongs to somebody else; remove it.")
@@ -265,6 +276,10 @@ class EmbeddedPostgres:
     def _give(self, path: Path) -> None:
         if self._user is not None:
             os.chown(path, self._user.uid, self._user.gid)
+
+
+def _url(sockets: Path) -> str:
+    return f"postgresql://postgres@/{DATABASE}?host={sockets}"
 
 
 def _wheel_folder() -> Path:

@@ -63,15 +63,29 @@ class Settings(BaseSettings):
     event_streams_max: Annotated[
         int, Field(ge=1, description="Event streams a replica serves at most")
     ] = 4000
+    access_token_seconds: Annotated[
+        int, Field(ge=60, le=3600, description="Life of a service account's token")
+    ] = 900
+    session_seconds: Annotated[
+        int, Field(ge=300, description="Life of a browser session, used or not")
+    ] = 7 * 86_400
+    session_idle_seconds: Annotated[
+        int, Field(ge=60, description="How long an unused browser session lives")
+    ] = 8 * 3600
+    bootstrap_admin_email: Annotated[
+        str | None,
+        Field(description="Administrator to create at start while the platform has none"),
+    ] = None
+    bootstrap_admin_password_file: Annotated[
+        Path | None, Field(description="File with that administrator's password")
+    ] = None
+    controller_absent_seconds: Annotated[
+        float,
+        Field(gt=0, description="Silence after which an app's controller is said to be absent"),
+    ] = 60.0
     shutdown_grace_seconds: Annotated[
         float, Field(ge=0, description="How long running requests may finish after SIGTERM")
     ] = 20.0
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Field(description="Least level logged")
-    ] = "info"
-    log_format: Annotated[
-        Literal["json", "console"], Field(description="JSON lines, or coloured lines for people")
-    ] = "json"
     min_free_bytes: Annotated[
         int, Field(ge=0, description="Free space the data folder needs for the replica to be ready")
     ] = 268_435_456
@@ -87,3 +101,9 @@ class Settings(BaseSettings):
     otlp_sample_ratio: Annotated[
         float, Field(ge=0, le=1, description="Share of traces begun here that is sent")
     ] = 1.0
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Field(description="Least level logged")
+    ] = "info"
+    log_format: Annotated[
+        Literal["json", "console"], Field(description="JSON lines, or coloured lines for people")
+    ] = "json"

@@ -1,0 +1,217 @@
+"""Wire types of who may do what: permissions, roles, bindings, explanations, break-glass.
+
+Part of the identity room. Pure.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from gpuaas_contract.common import MAX_PAGE, Input, Model, Name, Scope
+from gpuaas_contract.identity import DAY, Description, Email, Identifier
+from gpuaas_contract.permissions import Permission
+
+REASON_MIN: Final = 10
+
+
+class PermissionInfo(Model):
+    """A permission key and what it allows."""
+
+    key: Permission
+    description: str
+    tenant_only: Annotated[
+        bool, Field(description="Not carried into tenants by a binding at the platform")
+    ]
+
+
+class Role(Model):
+    """A named bundle of permission keys; built in, or a tenant's own."""
+
+    id: Annotated[str, Field(description="What a binding names: the name of a built-in role")]
+    name: str
+    description: str
+    org_id: str | None
+    built_in: bool
+    permissions: list[Permission]
+    revision: int
+    created_at: datetime | None
+
+
+class RoleCreate(Input):
+    """A tenant's own role. Nobody puts a permission in that they do not hold in the tenant."""
+
+    name: Name
+    description: Description = ""
+    permissions: Annotated[list[Permission], Field(min_length=1, max_length=200)]
+
+
+class RoleUpdate(Input):
+    """What of a role may change; it changes for everybody who holds it, at once."""
+
+    description: Description | None = None
+    permissions: Annotated[list[Permission] | None, Field(min_length=1, max_length=200)] = None
+
+
+class PrincipalKind(StrEnum):
+    """What kind of identity holds a role."""
+
+    USER = "user"
+    SERVICE_ACCOUNT = "service_account"
+
+
+class BindingSource(StrEnum):
+    """Why a binding is there."""
+
+    DIRECT = "direct"
+    GROUP = "group"
+    BREAK_GLASS = "break_glass"
+
+
+class RoleBinding(Model):
+    """A role held by somebody at a place and everywhere below it."""
+
+    id: str
+    principal_kind: PrincipalKind
+    principal_id: str
+    principal_name: Annotated[str, Field(description="Email, or name of the service account")]
+    role: Annotated[str, Field(description="Name of a built-in role, or id of a custom one")]
+    role_name: str
+    scope: Scope
+    source: BindingSource
+    reason: str
+    created_by: str
+    created_at: datetime
+    expires_at: datetime | None
+
+
+class RoleBindingCreate(Input):
+    """A role for somebody. Name a principal by id, or a person by email."""
+
+    principal_id: Identifier | None = None
+    email: Email | None = None
+    role: Identifier
+    scope: Scope
+    expires_in_seconds: Annotated[int | None, Field(ge=60, le=730 * DAY)] = None
+
+
+class RoleBindingQuery(Input):
+    """Which role bindings to list."""
+
+    org_id: Annotated[Identifier | None, Field(description="Only in this tenant")] = None
+    project_id: Annotated[Identifier | None, Field(description="Only in this project")] = None
+    principal_id: Annotated[
+        Identifier | None, Field(description="Only of this user or service account")
+    ] = None
+    cursor: Annotated[str | None, Field(max_length=500)] = None
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 50
+
+
+class ExplainRequest(Input):
+    """May this principal do this there?"""
+
+    principal_id: Identifier
+    permission: Permission
+    scope: Scope
+
+
+class ExplainedBinding(Model):
+    """What one binding has to do with the question."""
+
+    binding_id: str
+    role: str
+    role_name: str
+    scope: Scope
+    decisive: Annotated[bool, Field(description="This binding gives the permission there")]
+    verdict: str
+
+
+class Explanation(Model):
+    """The answer, by which bindings, or what is missing."""
+
+    allowed: bool
+    principal_id: str
+    permission: Permission
+    scope: Scope
+    summary: str
+    bindings: list[ExplainedBinding]
+    roles_that_would_do: list[str]
+
+
+class BreakGlass(Model):
+    """A platform administrator's visit to a tenant: limited in time, with a reason, audited."""
+
+    id: str
+    user_id: str
+    org_id: str
+    reason: str
+    opened_at: datetime
+    expires_at: datetime
+
+
+class BreakGlassOpen(Input):
+    """Open a tenant for oneself, and say why."""
+
+    org_id: Identifier
+    reason: Annotated[str, Field(max_length=500)]
+    duration_seconds: Annotated[int, Field(ge=60, le=4 * 3600)] = 3600
+
+
+class GroupMapping(Model):
+    """A group at the OIDC provider and the role it carries; applied at each sign-in."""
+
+    id: str
+    issuer: str
+    group: str
+    role: str
+    role_name: str
+    scope: Scope
+    created_at: datetime
+
+
+class GroupMappingCreate(Input):
+    """A role for everybody whom the provider puts in this group."""
+
+    group: Annotated[str, Field(min_length=1, max_length=200)]
+    role: Identifier
+    scope: Scope
+
+
+class NamedScope(Scope):
+    """A place with the names people know it by."""
+
+    org_name: str | None = None
+    project_name: str | None = None
+
+
+class HeldRole(Model):
+    """A role the caller holds."""
+
+    binding_id: str
+    role: str
+    role_name: str
+    scope: NamedScope
+    source: BindingSource
+    expires_at: datetime | None
+
+
+class EffectivePermissions(Model):
+    """What the caller may do at a place; unless `only_here`, everywhere below it too."""
+
+    scope: Scope
+    only_here: bool
+    permissions: list[Permission]
+
+
+class Whoami(Model):
+    """The caller as the platform sees it."""
+
+    id: str
+    kind: str
+    email: str | None = None
+    display_name: str | None = None
+    home: Scope
+    token_id: str | None
+    bindings: list[HeldRole]
+    permissions: list[EffectivePermissions]

@@ -1,0 +1,54 @@
+"""The cookies of a browser session, set and cleared by routes.
+
+Over HTTPS the session cookie has the `__Host-` name no other site or subdomain can set. On plain
+HTTP from this machine itself it has another name and no Secure flag; plain HTTP from elsewhere is
+refused, because the password has travelled in the clear.
+"""
+
+from fastapi import Request, Response
+
+from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.identity import CSRF_COOKIE, LOOPBACK_SESSION_COOKIE, SESSION_COOKIE
+from gpuaas_platform.identity.credentials import csrf_token
+from gpuaas_platform.kernel.call import Platform, source_of
+from gpuaas_platform.kernel.problems import PlatformError
+
+_LOOPBACK = ("127.", "::1", "local", "testclient")
+
+
+def browser_secure(platform: Platform, request: Request) -> bool:
+    """Whether the browser speaks HTTPS; refuses plain HTTP from another machine."""
+    public = platform.settings.public_url
+    if request.url.scheme == "https" or (public is not None and public.startswith("https:")):
+        return True
+    if not source_of(request).startswith(_LOOPBACK):
+        raise PlatformError(
+            ErrorCode.CONFLICT,
+            "Signing in from another machine needs HTTPS: put a proxy before the platform and set"
+            " GPUAAS_PUBLIC_URL.",
+        )
+    return False
+
+
+def same_site_require(request: Request) -> None:
+    """Refuse a sign-in that another site's page sends: it would sign people in as somebody else."""
+    if request.headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
+        raise PlatformError(ErrorCode.CSRF_FAILED, "Sign in from the platform's own page.")
+
+
+def session_cookies_set(response: Response, secret: str, seconds: int, *, secure: bool) -> None:
+    """Give the browser its session, and its scripts the token they send along."""
+    name = SESSION_COOKIE if secure else LOOPBACK_SESSION_COOKIE
+    response.set_cookie(
+        name, secret, max_age=seconds, path="/", secure=secure, httponly=True, samesite="lax"
+    )
+    response.set_cookie(
+        CSRF_COOKIE, csrf_token(secret), max_age=seconds, path="/", secure=secure, samesite="lax"
+    )
+
+
+def session_cookies_clear(response: Response, *, secure: bool) -> None:
+    """Take the session away again."""
+    name = SESSION_COOKIE if secure else LOOPBACK_SESSION_COOKIE
+    response.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="lax")
+    response.delete_cookie(CSRF_COOKIE, path="/", secure=secure, samesite="lax")

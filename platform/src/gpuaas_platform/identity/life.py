@@ -1,0 +1,36 @@
+"""This room's life in a process: its parts, the administrator named by settings, tidying up."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from gpuaas_platform.identity.bootstrap import bootstrap_from_settings
+from gpuaas_platform.identity.parts import Parts, parts_keep
+from gpuaas_platform.identity.passwords import Passwords
+from gpuaas_platform.identity.store import throttles, tokens
+from gpuaas_platform.identity.throttle import QUIET
+from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.loops import Loop, loop_running
+
+_REMEMBER_ENDED: Final = timedelta(days=1)
+_SWEEP_SECONDS: Final = 600.0
+
+
+@asynccontextmanager
+async def identity_life(platform: Platform) -> AsyncIterator[None]:
+    """Run for as long as the process serves."""
+    parts_keep(platform, Parts(Passwords()))
+    await bootstrap_from_settings(platform)
+    sweep = Loop("identity-sweep", partial(_sweep, platform), _SWEEP_SECONDS, "identity.sweep")
+    async with loop_running(platform.signals, sweep):
+        yield
+
+
+async def _sweep(platform: Platform) -> None:
+    """Forget tokens that ended a while ago, and attempts long past."""
+    now = platform.clock.now()
+    async with platform.db.connection() as conn:
+        await tokens.tokens_sweep(conn, now - _REMEMBER_ENDED)
+        await throttles.throttles_sweep(conn, now - QUIET)

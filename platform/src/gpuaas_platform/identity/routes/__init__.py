@@ -1,0 +1,13 @@
+"""Routes of the identity room, one module per concern, joined here for `http/app.py`."""
+
+from fastapi import APIRouter
+
+from gpuaas_platform.identity.routes.access import router as access_router
+from gpuaas_platform.identity.routes.accounts import router as accounts_router
+from gpuaas_platform.identity.routes.sign_in import router as sign_in_router
+from gpuaas_platform.identity.routes.tenants import router as tenants_router
+from gpuaas_platform.identity.routes.users import router as users_router
+
+router = APIRouter(tags=["identity"])
+for part in (sign_in_router, tenants_router, users_router, accounts_router, access_router):
+    router.include_router(part)

@@ -1,0 +1,73 @@
+"""Routes of signing in and out, and of who one is. Those that sign in are open to everybody."""
+
+from functools import partial
+
+from fastapi import APIRouter, Request, Response
+
+from gpuaas_contract.access import Whoami
+from gpuaas_contract.common import Page
+from gpuaas_contract.identity import AuthMethods, Session, SignIn
+from gpuaas_platform.identity import sessions, whoami
+from gpuaas_platform.identity.cookies import (
+    browser_secure,
+    same_site_require,
+    session_cookies_clear,
+    session_cookies_set,
+)
+from gpuaas_platform.kernel.call import CallDep, OpenCallDep
+from gpuaas_platform.kernel.paging import Cursor, Limit
+from gpuaas_platform.kernel.work import mutate
+
+router = APIRouter()
+
+
+@router.get("/auth/methods", operation_id="auth_methods_read")
+async def auth_methods_read(_: OpenCallDep) -> AuthMethods:
+    """Tell the ways to sign in here."""
+    return AuthMethods(local=True, oidc=None)
+
+
+@router.post("/sessions", operation_id="session_create", status_code=201, response_model=Session)
+async def session_create(call: OpenCallDep, given: SignIn, request: Request) -> Response:
+    """Sign in with email and password; the session goes into a cookie."""
+    same_site_require(request)
+    secure = browser_secure(call.platform, request)
+    return session_answer(await sessions.session_create(call, given), call, secure=secure)
+
+
+@router.get("/sessions", operation_id="session_list")
+async def session_list(call: CallDep, cursor: Cursor = None, limit: Limit = 50) -> Page[Session]:
+    """List the caller's own sessions."""
+    return await sessions.session_list(call, cursor, limit)
+
+
+@router.delete("/sessions/{session_id}", operation_id="session_end", status_code=204)
+async def session_end(call: CallDep, session_id: str, request: Request) -> Response:
+    """End one of the caller's own sessions; `current` is the one the request came with."""
+    handler = partial(sessions.session_end, session_id)
+    answer = await mutate(call, "identity.session.end", handler)
+    if session_id in {"current", call.caller.token_id}:
+        session_cookies_clear(answer, secure=browser_secure(call.platform, request))
+    return answer
+
+
+@router.get("/whoami", operation_id="whoami_read")
+async def whoami_read(call: CallDep) -> Whoami:
+    """Tell the caller who they are and what they may do."""
+    return await whoami.whoami(call)
+
+
+def session_answer(begun: Response, call: OpenCallDep, *, secure: bool) -> Response:
+    """Move the session's secret from the rules' answer into the browser's cookie."""
+    told = sessions.SessionBegun.model_validate_json(bytes(begun.body))
+    headers = {
+        name: value
+        for name, value in begun.headers.items()
+        if name not in {"content-length", "content-type"}
+    }
+    answer = Response(
+        told.session.model_dump_json(), begun.status_code, headers, "application/json"
+    )
+    seconds = call.platform.settings.session_seconds
+    session_cookies_set(answer, told.secret, seconds, secure=secure)
+    return answer

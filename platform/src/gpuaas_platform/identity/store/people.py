@@ -1,0 +1,192 @@
+"""SQL of people: users and who they are at an OIDC provider."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from gpuaas_platform.identity.store.tenancy import LAST
+from gpuaas_platform.kernel.caller import Reach
+from gpuaas_platform.kernel.database import Connection, Record
+
+
+@dataclass(frozen=True)
+class NewUser:
+    """A user to be."""
+
+    id: str
+    org_id: str | None
+    email: str
+    display_name: str
+    password_hash: str | None
+    now: datetime
+
+
+def email_key(email: str) -> str:
+    """An address as it is compared: two spellings of one address are one person."""
+    return email.strip().casefold()
+
+
+async def user_insert(conn: Connection, new: NewUser) -> Record | None:
+    """The new user, or None when the address is taken."""
+    return await conn.fetchrow(
+        "INSERT INTO users (id, org_id, email, email_key, display_name, password_hash, created_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (email_key) DO NOTHING RETURNING *",
+        new.id,
+        new.org_id,
+        new.email.strip(),
+        email_key(new.email),
+        new.display_name,
+        new.password_hash,
+        new.now,
+    )
+
+
+async def user_read(conn: Connection, user_id: str) -> Record | None:
+    """A user."""
+    return await conn.fetchrow("SELECT * FROM users WHERE id = $1", user_id)
+
+
+async def user_lock(conn: Connection, user_id: str) -> Record | None:
+    """A user, held until the transaction ends."""
+    return await conn.fetchrow("SELECT * FROM users WHERE id = $1 FOR UPDATE", user_id)
+
+
+async def user_by_email(conn: Connection, email: str) -> Record | None:
+    """A user by address, with whether the tenant that manages them is active."""
+    return await conn.fetchrow(
+        "SELECT u.*, coalesce(t.active, true) AS home_active FROM users u"
+        " LEFT JOIN tenants t ON t.id = u.org_id WHERE u.email_key = $1",
+        email_key(email),
+    )
+
+
+async def user_write(conn: Connection, user_id: str, change: dict[str, object]) -> Record | None:
+    """Change a user that is held; None when the new address is taken by another."""
+    email = change.get("email")
+    if email is not None and await conn.fetchval(
+        "SELECT true FROM users WHERE email_key = $1 AND id <> $2", email_key(str(email)), user_id
+    ):
+        return None
+    return await conn.fetchrow(
+        "UPDATE users SET email = coalesce($2, email), email_key = coalesce($3, email_key),"
+        " display_name = coalesce($4, display_name), active = coalesce($5, active),"
+        " revision = revision + 1 WHERE id = $1 RETURNING *",
+        user_id,
+        email,
+        None if email is None else email_key(str(email)),
+        change.get("display_name"),
+        change.get("active"),
+    )
+
+
+async def password_write(conn: Connection, user_id: str, password_hash: str) -> None:
+    """Give a user another password."""
+    await conn.execute(
+        "UPDATE users SET password_hash = $2, revision = revision + 1 WHERE id = $1",
+        user_id,
+        password_hash,
+    )
+
+
+async def password_rehash(conn: Connection, user_id: str, password_hash: str) -> None:
+    """Keep the same password in today's form."""
+    await conn.execute("UPDATE users SET password_hash = $2 WHERE id = $1", user_id, password_hash)
+
+
+async def signed_in(conn: Connection, user_id: str, now: datetime) -> None:
+    """Remember when a user last came."""
+    await conn.execute("UPDATE users SET last_sign_in_at = $2 WHERE id = $1", user_id, now)
+
+
+@dataclass(frozen=True)
+class UserFilter:
+    """Which users a list shows: those managed in reach, and those with a role there."""
+
+    reach: Reach
+    org_id: str | None
+    email: str | None
+    before: str | None
+    count: int
+
+
+async def users_page(conn: Connection, wanted: UserFilter) -> list[Record]:
+    """Users in reach, newest first."""
+    return await conn.fetch(
+        "SELECT * FROM users u WHERE ($1 OR u.org_id = ANY ($2::text[]) OR EXISTS ("
+        "   SELECT FROM role_bindings b WHERE b.principal_id = u.id"
+        "   AND b.org_id = ANY ($2::text[])))"
+        " AND ($3::text IS NULL OR u.org_id = $3 OR EXISTS ("
+        "   SELECT FROM role_bindings b WHERE b.principal_id = u.id AND b.org_id = $3))"
+        " AND ($4::text IS NULL OR u.email_key = $4) AND u.id < $5 ORDER BY u.id DESC LIMIT $6",
+        wanted.reach.everywhere,
+        list(wanted.reach.org_ids),
+        wanted.org_id,
+        None if wanted.email is None else email_key(wanted.email),
+        wanted.before or LAST,
+        wanted.count,
+    )
+
+
+async def user_places(conn: Connection, user_id: str) -> list[Record]:
+    """Where a user holds a role."""
+    return await conn.fetch(
+        "SELECT DISTINCT org_id, project_id FROM role_bindings WHERE principal_id = $1", user_id
+    )
+
+
+@dataclass(frozen=True)
+class MemberFilter:
+    """Which members of a project a list shows."""
+
+    project_id: str
+    now: datetime
+    after: int
+    count: int
+
+
+async def project_members(conn: Connection, wanted: MemberFilter) -> list[Record]:
+    """Active users with a role in the project or its tenant, by number."""
+    return await conn.fetch(
+        "SELECT u.id, u.number, u.email, u.display_name, jsonb_agg("
+        "   jsonb_build_array(b.role_name, b.role_id, r.permissions) ORDER BY b.id) AS held"
+        " FROM projects p JOIN role_bindings b ON b.project_id = p.id"
+        "   OR (b.org_id = p.org_id AND b.project_id IS NULL)"
+        " JOIN users u ON u.id = b.user_id LEFT JOIN tenants home ON home.id = u.org_id"
+        " LEFT JOIN roles r ON r.id = b.role_id"
+        " WHERE p.id = $1 AND u.active AND coalesce(home.active, true)"
+        " AND b.source <> 'break_glass' AND (b.expires_at IS NULL OR b.expires_at > $2)"
+        " AND u.number > $3 GROUP BY u.id ORDER BY u.number LIMIT $4",
+        wanted.project_id,
+        wanted.now,
+        wanted.after,
+        wanted.count,
+    )
+
+
+async def identity_user(conn: Connection, issuer: str, subject: str) -> str | None:
+    """The user somebody at a provider is known as."""
+    found: str | None = await conn.fetchval(
+        "SELECT user_id FROM user_identities WHERE issuer = $1 AND subject = $2", issuer, subject
+    )
+    return found
+
+
+@dataclass(frozen=True)
+class NewIdentity:
+    """Somebody at a provider who is a user here."""
+
+    issuer: str
+    subject: str
+    user_id: str
+    now: datetime
+
+
+async def identity_insert(conn: Connection, new: NewIdentity) -> None:
+    """Know somebody at a provider as a user."""
+    await conn.execute(
+        "INSERT INTO user_identities (issuer, subject, user_id, created_at)"
+        " VALUES ($1, $2, $3, $4)",
+        new.issuer,
+        new.subject,
+        new.user_id,
+        new.now,
+    )

@@ -1,0 +1,58 @@
+"""SQL of sign-in throttling, shared by all replicas."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from gpuaas_platform.kernel.database import Connection
+
+# Counts an attempt unless the subject is blocked. `free` attempts pass; then each doubles the wait.
+_COUNT = """
+INSERT INTO sign_in_throttles AS t (subject, attempts, last_at, blocked_until)
+VALUES ($1, 1, $2, $2)
+ON CONFLICT (subject) DO UPDATE SET
+    attempts = CASE WHEN t.last_at < $2 - $5::interval THEN 1 ELSE t.attempts + 1 END,
+    last_at = $2,
+    blocked_until = CASE WHEN t.last_at < $2 - $5::interval OR t.attempts + 1 < $3 THEN $2
+        ELSE $2 + least(interval '1 second' * 2 ^ least(t.attempts + 1 - $3, 30), $4::interval) END
+WHERE t.blocked_until <= $2
+RETURNING true
+"""
+
+
+@dataclass(frozen=True)
+class Throttle:
+    """How attempts of one kind are slowed down."""
+
+    free: int
+    longest: object
+    forgotten_after: object
+
+
+async def attempt_count(
+    conn: Connection, subject: bytes, now: datetime, throttle: Throttle
+) -> datetime | None:
+    """Count an attempt; None when it may go on, else until when the subject is blocked."""
+    counted = await conn.fetchval(
+        _COUNT, subject, now, throttle.free, throttle.longest, throttle.forgotten_after
+    )
+    if counted:
+        return None
+    until: datetime | None = await conn.fetchval(
+        "SELECT blocked_until FROM sign_in_throttles WHERE subject = $1", subject
+    )
+    return until if until is not None and until > now else None
+
+
+async def attempt_forgive(conn: Connection, account: bytes, address: bytes) -> None:
+    """A sign-in succeeded: the account starts over, the address gets its one attempt back."""
+    await conn.execute("DELETE FROM sign_in_throttles WHERE subject = $1", account)
+    await conn.execute(
+        "UPDATE sign_in_throttles SET attempts = greatest(attempts - 1, 0),"
+        " blocked_until = least(blocked_until, last_at) WHERE subject = $1",
+        address,
+    )
+
+
+async def throttles_sweep(conn: Connection, before: datetime) -> None:
+    """Forget what has been quiet."""
+    await conn.execute("DELETE FROM sign_in_throttles WHERE last_at < $1", before)
