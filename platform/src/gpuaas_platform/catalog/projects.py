@@ -15,6 +15,7 @@ from gpuaas_contract.catalog import (
     UnavailableReason,
 )
 from gpuaas_contract.common import Page
+from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.policy import Decision, Dimension
 from gpuaas_contract.states import VersionStatus
@@ -38,7 +39,7 @@ from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
-from gpuaas_platform.kernel.problems import not_found
+from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.policy import service as policy
 
 
@@ -76,6 +77,22 @@ async def project_app_read(call: Call, project_id: str, slug: str) -> ProjectApp
         if row is None:
             raise not_found("app", slug)
         return (await _seen(conn, place, [row]))[0]
+
+
+async def version_offered(conn: Connection, place: Place, slug: str) -> str:
+    """The version a new instance gets when none is named: the newest that may be deployed here."""
+    row = await store.app_read(conn, slug, _tenant_sight(place))
+    if row is None:
+        raise not_found("app", slug)
+    found = (await _seen(conn, place, [row]))[0]
+    if found.latest_available is None:
+        told = [*found.reasons, *(why for one in found.versions for why in one.reasons)]
+        raise PlatformError(
+            ErrorCode.POLICY_DENIED,
+            told[0].message if told else f"No version of {slug} may be deployed here.",
+            context={"app_slug": slug},
+        )
+    return found.latest_available
 
 
 async def form_read(

@@ -1,0 +1,1 @@
+"""Apps: instances, members, and the operations that controllers claim, report and complete."""

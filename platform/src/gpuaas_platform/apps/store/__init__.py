@@ -1,0 +1,1 @@
+"""SQL of the apps room: instances, members, operations, controllers seen."""
