@@ -2,8 +2,9 @@
 
 Linux has one CLOCK_REALTIME for the whole host: time namespaces shift only the monotonic and boot
 clocks. So the lab shifts what programs see: libfaketime is preloaded into every service of the
-machine and every login, and the running services are restarted. Process 1, the journal, systemd's
-own services and statically linked programs keep the true time. Monotonic clocks are never touched.
+machine and every login, and the running services are restarted. Process 1, systemd's own services
+and tools, setuid programs (sudo) and statically linked ones keep the true time. Monotonic clocks
+are never touched.
 """
 
 from __future__ import annotations
@@ -12,11 +13,16 @@ from gpuaas_lab import inside
 from gpuaas_lab.errors import CommandFailed, LabError, NotSupported
 
 LIMITS = (
-    "Seen by services and logins; process 1, the journal, systemd's own services and static "
+    "Seen by services and logins; process 1, systemd's own services and tools, setuid and static "
     "programs keep the true time, because the kernel has one wall clock for the whole host."
 )
 _MOST = 10 * 365 * 86400
 _MISSING = 44
+# systemd's own tools wait on absolute timers, which a shifted clock never reaches.
+_SKIPPED = (
+    "systemctl,systemd-run,journalctl,loginctl,networkctl,busctl,hostnamectl,timedatectl,"
+    "systemd-analyze,systemd-tmpfiles,systemd-sysusers"
+)
 
 # $1: seconds with a sign, or 0.
 _SCRIPT = f"""
@@ -33,6 +39,7 @@ if [ "$1" != 0 ]; then
 FAKETIME=$1
 FAKETIME_DONT_FAKE_MONOTONIC=1
 FAKETIME_DISABLE_SHM=1
+FAKETIME_SKIP_CMDS={_SKIPPED}
 FAKETIME_DONT_RESET=1"
   {{ echo "[Service]"; echo "$settings" | sed 's/^/Environment=/'; }} > "$dropin"
   {{ echo "[Service]"; echo "UnsetEnvironment=LD_PRELOAD FAKETIME"; }} > "$exempt"

@@ -22,7 +22,7 @@ async def script_at(leader: int, text: str, *arguments: str) -> str:
     """The same, when the machine's process 1 is already known."""
     return await process.output(
         *("nsenter", f"--target={leader}", "--mount", "--uts", "--ipc", "--net", "--pid"),
-        *("--root", "--wd", "--", "/bin/sh", "-eu", "-s", *arguments),
+        *("--root", "--wd", "--", "/bin/sh", "-eu", "-s", "--", *arguments),
         stdin=text,
         env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
     )

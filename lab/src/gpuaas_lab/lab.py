@@ -10,6 +10,7 @@ change can be repeated. It must know nothing of what runs on the machines.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -30,7 +31,7 @@ from gpuaas_lab import (
     store,
     teardown,
 )
-from gpuaas_lab.errors import BootFailed, LabError
+from gpuaas_lab.errors import BootFailed, CommandFailed, LabError, MachineOff
 from gpuaas_lab.locks import locked
 from gpuaas_lab.machine import Machine
 from gpuaas_lab.packages import PackageSet
@@ -232,6 +233,7 @@ class Lab:
             await self._cable_wait(machine)
             await self._cut_apply(machine)
         if _unreachable(machine, self.record.cuts):
+            await self._inside_wait(machine)
             self._tell(machine, "on, and cut off")
             return
         await self._answer_wait(machine)
@@ -249,6 +251,15 @@ class Lab:
             folder = store.machine_folder(self.settings, self.name, machine)
             said = nspawn.console_tail(folder)
             raise BootFailed(f"{error.message}; its console says: {said}") from error
+
+    async def _inside_wait(self, machine: str) -> None:
+        """The same for a machine that the host cannot reach: asked from inside."""
+        async with asyncio.timeout(BOOT_PATIENCE):
+            while True:
+                with contextlib.suppress(MachineOff, CommandFailed):
+                    await inside.script(self.name, machine, "systemctl is-active ssh ssh.socket")
+                    return
+                await asyncio.sleep(0.1)
 
     async def _cable_wait(self, machine: str) -> None:
         for _attempt in range(500):

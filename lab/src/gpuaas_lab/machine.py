@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from ipaddress import IPv4Address
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import asyncssh
@@ -47,9 +48,9 @@ class Machine:
 
     async def write(self, path: str, data: str | bytes, mode: int = 0o644) -> None:
         """Put a file in place, whole or not at all."""
-        target = shlex.quote(path)
+        target, folder = shlex.quote(path), shlex.quote(str(PurePosixPath(path).parent))
         await self.run(
-            f"umask 077; mkdir -p $(dirname {target}) && cat > {target}.new && "
+            f"mkdir -p {folder} && umask 077 && cat > {target}.new && "
             f"chmod {mode:o} {target}.new && mv {target}.new {target}",
             stdin=data,
         )

@@ -92,15 +92,22 @@ async def up(
 
 @app.command(
     help_epilogue="Examples:\n  gpuaas-lab down\n  gpuaas-lab down --name big\n"
-    "  gpuaas-lab down --all"
+    "  gpuaas-lab down --all\n  gpuaas-lab down --orphans"
 )
 async def down(
     *,
     name: Name = "lab",
     every: Annotated[bool, Parameter("--all", negative=(), help="Every lab of this host.")] = False,
+    orphans: Annotated[
+        bool, Parameter(negative=(), help="Only labs whose program died without taking them down.")
+    ] = False,
 ) -> None:
     """Remove a lab whole: processes, mounts, bridge, cables and disks. Repeating it is harmless."""
     settings = Settings.from_environment()
+    if orphans:
+        for lab in await teardown.orphans_remove(settings):
+            terminal.say(f"lab {lab} is gone")
+        return
     labs = teardown.labs_present(settings) if every else [name]
     for lab in labs:
         gone = await Lab.down(lab, settings)

@@ -53,13 +53,20 @@ def interfaces(lab: str) -> list[str]:
 
 
 async def interfaces_delete(lab: str) -> None:
-    """Remove the lab's bridge and cables; one that goes away meanwhile is as good."""
+    """Remove the lab's bridge and cables."""
     for name in interfaces(lab):
-        try:
-            await process.output("ip", "link", "delete", name)
-        except CommandFailed:
-            if (_INTERFACES / name).exists():
-                raise
+        await interface_delete(name)
+
+
+async def interface_delete(name: str) -> None:
+    """Remove an interface; none of that name is as good."""
+    if not (_INTERFACES / name).exists():
+        return
+    try:
+        await process.output("ip", "link", "delete", name)
+    except CommandFailed:
+        if (_INTERFACES / name).exists():
+            raise
 
 
 def cable_present(lab: str, machine: str) -> bool:

@@ -6,21 +6,37 @@ its own, so the host's mount table never holds it and nothing can be left mounte
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpuaas_lab import cgroups, names, process
 
-# $1: control groups to enter, one a line. $2: mount source. $3: lower layer. $4: machine folder.
-_START = """
+# $1: mount source. $2: lower layer. $3: machine folder. $4: control groups, one a line.
+#
+# The overlay is mounted without syncing and marks its work folder with that; a machine whose plug
+# was pulled left the mark behind. The host did not crash, so the layer is whole.
+_MOUNT = """
 set -e
-for group in $1; do echo 0 > "$group/cgroup.procs"; done
-cd "$4"
-mount -t overlay "$2" -o "lowerdir=$3,upperdir=upper,workdir=work,volatile" root
+cd "$3"
+rm -rf work/work/incompat
+# The lab locks its machines itself; systemd-nspawn would leave a lock file in /run per machine.
+export SYSTEMD_NSPAWN_LOCK=0
+mount -t overlay "$1" -o "lowerdir=$2,upperdir=upper,workdir=work,volatile" root
+groups=$4
 shift 4
-exec "$@"
 """
+
+# systemd-nspawn ends with 133 when the machine reboots and leaves the next start to its manager.
+# This shell is the manager; it stays outside the machine's groups, which are the machine's alone.
+_KEEP = """
+set +e
+while :; do
+  (for group in $groups; do echo 0 > "$group/cgroup.procs" || exit 1; done; exec "$@")
+  status=$?
+  [ "$status" = 133 ] || exit "$status"
+done
+"""
+_REBOOTED = 133
 
 
 @dataclass(frozen=True)
@@ -41,28 +57,15 @@ class Boot:
 async def boot(plan: Boot) -> None:
     """Start the machine and return at once; it is up when SSH answers."""
     log = console_log(plan.folder)
-    _ready(plan, log)
+    log.touch(mode=0o600)
     if cgroups.host_systemd():
         await process.output(*_as_unit(plan, log))
         return
     groups = cgroups.groups_make(plan.identity)
     await process.output(
         *("sh", "-c", 'exec >>"$1" 2>&1 </dev/null; shift; exec setsid --fork "$@"', "sh", log),
-        *command(plan, groups),
+        *_command(plan, _MOUNT + _KEEP, groups),
     )
-
-
-def command(plan: Boot, groups: list[Path]) -> list[str]:
-    """The command that becomes the machine's supervisor."""
-    return [
-        *("unshare", "--mount", "--propagation", "slave"),
-        *("sh", "-c", _START, "sh", "\n".join(map(str, groups))),
-        *(names.mount_source(plan.identity), str(plan.image), str(plan.folder)),
-        *("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--settings=no"),
-        *("--directory=root", f"--machine={plan.identity}", f"--hostname={plan.machine}"),
-        f"--network-bridge={names.bridge(plan.lab)}",
-        *("--resolv-conf=off", "--timezone=off", "--link-journal=no", "--boot"),
-    ]
 
 
 def console_log(folder: Path) -> Path:
@@ -75,18 +78,25 @@ def console_tail(folder: Path) -> str:
     return process.tail(console_log(folder))
 
 
-def _ready(plan: Boot, log: Path) -> None:
-    # The overlay is mounted without syncing and marks its work folder with that; a machine whose
-    # plug was pulled left the mark behind. The host did not crash, so the layer is whole.
-    shutil.rmtree(plan.folder / "work" / "work" / "incompat", ignore_errors=True)
-    log.touch(mode=0o600)
-
-
 def _as_unit(plan: Boot, log: Path) -> list[str]:
     return [
         *("systemd-run", "--quiet", "--collect", f"--unit=gpuaas-lab-{plan.identity}"),
         *("--property=Type=exec", "--property=Delegate=yes", "--property=KillMode=mixed"),
         *("--property=TasksMax=infinity", f"--property=StandardOutput=append:{log}"),
         f"--property=StandardError=append:{log}",
-        *command(plan, []),
+        *(f"--property=RestartForceExitStatus={_REBOOTED}", "--property=RestartSec=0"),
+        f"--property=SuccessExitStatus={_REBOOTED}",
+        *_command(plan, _MOUNT + 'exec "$@"\n', []),
+    ]
+
+
+def _command(plan: Boot, script: str, groups: list[Path]) -> list[str]:
+    return [
+        *("unshare", "--mount", "--propagation", "slave", "sh", "-c", script, "sh"),
+        *(names.mount_source(plan.identity), str(plan.image), str(plan.folder)),
+        "\n".join(map(str, groups)),
+        *("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--settings=no"),
+        *("--directory=root", f"--machine={plan.identity}", f"--hostname={plan.machine}"),
+        f"--network-bridge={names.bridge(plan.lab)}",
+        *("--resolv-conf=off", "--timezone=off", "--link-journal=no", "--boot"),
     ]

@@ -18,8 +18,10 @@ from gpuaas_lab.errors import BootFailed, CommandFailed
 
 _ATTEMPT_SECONDS = 0.25
 _PAUSE_SECONDS = 0.03
+_GOODBYE_SECONDS = 0.3
 # sshd takes ten sessions on one connection by default; two are left for people.
 _SESSIONS = 8
+_RETRIES = (0.02, 0.05, 0.1, 0.3, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -82,19 +84,31 @@ class Connection:
 
     async def run(self, command: str, stdin: str | bytes | None = None) -> Result:
         """Run a command on the machine."""
+        data = stdin.encode() if isinstance(stdin, str) else stdin
         async with self._slots:
-            client = await self.client()
-            data = stdin.encode() if isinstance(stdin, str) else stdin
-            done = await client.run(command, input=data, encoding=None)
-        return Result(_status(done), _text(done.stdout), _text(done.stderr))
+            for pause in _RETRIES:
+                client = await self.client()
+                try:
+                    done = await client.run(command, input=data, encoding=None)
+                except asyncssh.ChannelOpenError:
+                    # sshd still counts sessions that have just ended; the command did not start.
+                    await asyncio.sleep(pause)
+                    continue
+                return Result(_status(done), _text(done.stdout), _text(done.stderr))
+        raise CommandFailed(f"{self._door.machine}: sshd opens no further session for {command!r}")
 
     async def close(self) -> None:
         """Drop the connection."""
         async with self._lock:
             client, self._open = self._open, None
-        if client is not None:
-            client.abort()
-            await client.wait_closed()
+        if client is None:
+            return
+        client.close()
+        try:
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                await client.wait_closed()
+        except TimeoutError:
+            client.abort()  # the machine is off or cut: it will never say goodbye
 
     async def _connect(self) -> asyncssh.SSHClientConnection:
         plug = await _plug(self._door.address)

@@ -6,6 +6,7 @@ the kernel, never of this file. Written under the lab's lock, whole and atomical
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -135,6 +136,7 @@ def lab_save(settings: Settings, record: LabRecord) -> None:
 
 
 def lab_list(settings: Settings) -> Iterator[LabRecord]:
-    """Every lab with a readable record."""
+    """Every lab with a record; one that goes down meanwhile is left out."""
     for path in sorted(settings.state.glob("*/lab.json")):
-        yield lab_load(settings, path.parent.name)
+        with contextlib.suppress(LabNotFound):
+            yield lab_load(settings, path.parent.name)

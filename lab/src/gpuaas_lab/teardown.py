@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuaas_lab import cgroups, names, network, process, processes, store
-from gpuaas_lab.errors import LabError
+from gpuaas_lab.errors import LabBusy, LabError
 from gpuaas_lab.locks import locked
 from gpuaas_lab.settings import Settings
 
@@ -61,17 +61,16 @@ async def lab_remove(settings: Settings, lab: str) -> bool:
         await process.output("rm", "-rf", "--one-file-system", folder)
         await _prove_gone(lab)
         store.lab_lock(settings, lab).unlink(missing_ok=True)
+    await _owner_forget(settings, lab)
     return True
 
 
 async def machine_off(lab: str, machine: str) -> None:
-    """Power one machine off and wait until its cable is unplugged."""
+    """Power one machine off and unplug its cable."""
     await _power_off(names.machine_id(lab, machine))
-    for _attempt in range(500):
-        if not network.cable_present(lab, machine):
-            return
-        await asyncio.sleep(0.01)
-    await process.output("ip", "link", "delete", names.veth(lab, machine))
+    # The kernel keeps a dead machine's network while a connection of it waits for an answer, and
+    # one that is cut off waits for long.
+    await network.interface_delete(names.veth(lab, machine))
 
 
 def labs_present(settings: Settings) -> list[str]:
@@ -83,6 +82,29 @@ def labs_present(settings: Settings) -> list[str]:
             text = alias.read_text().strip()
             found |= {text.removeprefix(_ALIAS)} if text.startswith(_ALIAS) else set()
     return sorted(found)
+
+
+async def orphans_remove(settings: Settings) -> list[str]:
+    """Remove every lab that belonged to a program which is no longer there; return their names."""
+    gone = []
+    for record in list(store.lab_list(settings)):
+        owner = store.owner_lock(settings, record.name)
+        if not record.scoped:
+            continue
+        with contextlib.suppress(LabBusy):
+            async with locked(owner, f"lab {record.name}", patience=0):
+                await lab_remove(settings, record.name)
+                owner.unlink(missing_ok=True)
+                gone.append(record.name)
+    return gone
+
+
+async def _owner_forget(settings: Settings, lab: str) -> None:
+    """Remove the owner's lock file, unless an owner is alive: then it is theirs to remove."""
+    owner = store.owner_lock(settings, lab)
+    with contextlib.suppress(LabBusy):
+        async with locked(owner, f"lab {lab}", patience=0):
+            owner.unlink(missing_ok=True)
 
 
 async def _power_off(scope: str) -> None:

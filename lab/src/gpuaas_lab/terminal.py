@@ -45,6 +45,9 @@ def progress() -> Iterator[Tell]:
         TextColumn("{task.fields[who]:<5}"),
         TextColumn("{task.description}"),
     )
+    if not err.is_terminal:
+        yield lambda _subject, _line: None
+        return
     with Progress(*columns, TimeElapsedColumn(), console=err, transient=True) as bar:
         rows: dict[str, TaskID] = {}
 

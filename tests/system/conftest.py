@@ -1,0 +1,60 @@
+"""Real machines for system tests.
+
+    async def test_something(lab_factory: LabFactory) -> None:
+        lab = await lab_factory("mine", 2)
+
+Labs live until the session ends. Where machines cannot boot, tests are skipped with the reason in
+one line; with GPUAAS_REQUIRE_LAB=1 that is a failure instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from gpuaas_lab import Lab, Settings, doctor, teardown
+
+LabFactory = Callable[..., Awaitable[Lab]]
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """One event loop for the session, so that labs and their connections can be shared."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+async def lab_host(anyio_backend: str) -> Settings:
+    """The settings of a host that can boot machines; labs of killed test runs are cleared away."""
+    settings = Settings.from_environment()
+    reason = doctor.reason(await doctor.examine(settings))
+    if reason is not None and os.environ.get("GPUAAS_REQUIRE_LAB") == "1":
+        pytest.fail(f"the lab is required and cannot boot: {reason}")
+    if reason is not None:
+        pytest.skip(f"lab machines cannot boot here: {reason}")
+    await teardown.orphans_remove(settings)
+    return settings
+
+
+@pytest.fixture(scope="session")
+def lab_prefix() -> str:
+    """What the labs of this test run are called, so that two runs do not meet."""
+    return f"test-{os.getpid()}"
+
+
+@pytest.fixture(scope="session")
+async def lab_factory(lab_host: Settings, lab_prefix: str) -> AsyncIterator[LabFactory]:
+    """Bring up a lab for the session: `await lab_factory(name, count, suite=None)`."""
+    async with AsyncExitStack() as stack:
+        labs: dict[str, Lab] = {}
+
+        async def make(name: str, count: int, suite: str | None = None) -> Lab:
+            if name not in labs:
+                scoped = Lab.up(f"{lab_prefix}-{name}", count, suite=suite, settings=lab_host)
+                labs[name] = await stack.enter_async_context(scoped)
+            return labs[name]
+
+        yield make

@@ -1,0 +1,56 @@
+"""Power: the plug can be pulled, the disk stays, a reboot from inside is a reboot."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from gpuaas_lab import Lab, MachineOff
+
+
+async def test_files_survive_a_pulled_plug(three: Lab) -> None:
+    machine = three.machine("n2")
+    await machine.run("echo kept > /srv/kept; systemd-run -q --unit=lasting sleep 1000")
+    await machine.pull_plug()
+    assert three.running() == {"n1", "n3"}
+    await machine.boot()
+    assert await machine.read("/srv/kept") == "kept\n"
+    assert (await machine.run("systemctl is-active lasting", check=False)).status != 0
+    # Nothing was shut down: the journal of that boot simply stops.
+    stopped = await machine.run("journalctl -q -b -1 -u ssh --grep Stopp", check=False)
+    assert stopped.stdout == ""
+
+
+async def test_powering_off_and_on_again_is_idempotent(three: Lab) -> None:
+    machine = three.machine("n2")
+    await machine.pull_plug()
+    await machine.pull_plug()
+    with pytest.raises(MachineOff):
+        await machine.fake_gpus(1)
+    await machine.boot()
+    before = (await machine.run("stat -c %Y /proc/1")).stdout
+    await machine.boot()
+    assert (await machine.run("stat -c %Y /proc/1")).stdout == before
+
+
+async def test_a_reboot_from_inside_comes_back(three: Lab) -> None:
+    machine = three.machine("n3")
+    await machine.run("touch /run/before", check=False)
+    await machine.run("systemctl reboot", check=False)
+    await _until_rebooted(three)
+    assert "n3" in three.running()
+
+
+async def _until_rebooted(lab: Lab) -> None:
+    machine = lab.machine("n3")
+    async with asyncio.timeout(60):
+        while True:
+            await machine.disconnect()
+            try:
+                seen = await machine.run("test -e /run/before", check=False)
+            except OSError:
+                seen = None
+            if seen is not None and seen.status == 1:
+                return
+            await asyncio.sleep(0.1)
