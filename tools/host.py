@@ -5,6 +5,7 @@ Called by `tools.setup`. Standard library only. It looks, and never changes anyt
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -100,6 +101,17 @@ def _command(name: str) -> Callable[[], bool]:
     return lambda: shutil.which(name, path=path) is not None
 
 
+def _library(name: str) -> Callable[[], bool]:
+    def loads() -> bool:
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            return False
+        return True
+
+    return loads
+
+
 def _venv() -> bool:
     probe = [python_base(), "-c", "import ensurepip, venv"]
     return subprocess.run(probe, capture_output=True, check=False).returncode == 0
@@ -122,7 +134,10 @@ _NEEDS = {
         Need(_venv, ("python3-venv",)),
         Need(_authorities, ("ca-certificates",)),
     ),
-    "browser": (Need(_browser, ("chromium", "fonts-liberation")),),
+    "browser": (
+        Need(_browser, ("chromium", "fonts-liberation")),
+        Need(_library("libatomic.so.1"), ("libatomic1",)),  # of the node inside Playwright
+    ),
     "lab": (
         Need(_command("systemd-nspawn"), ("systemd-container",)),
         Need(_command("mmdebstrap"), ("mmdebstrap",)),

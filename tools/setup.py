@@ -225,19 +225,25 @@ def _console_sources() -> list[Path]:
 def _browser(stage: Stage) -> str:
     """A chromium for the console's tests: Debian's, or Playwright's where apt has only a snap."""
     found = host.browser_found()
-    result = "cached"
-    if not found:
-        env = {**host.environment(), "PLAYWRIGHT_BROWSERS_PATH": str(CACHE / "browsers")}
-        playwright = VENV / "bin" / "playwright"
+    result = "cached" if found else "installed"
+    found = found or _browser_fetch(stage)
+    host.BROWSER_FILE.write_text(f"{found}\n")
+    return f"{result} ({found})"
+
+
+def _browser_fetch(stage: Stage) -> Path:
+    folder = CACHE / "browsers"
+    env = {**host.environment(), "PLAYWRIGHT_BROWSERS_PATH": str(folder)}
+    playwright = VENV / "bin" / "playwright"
+    try:
         if os.geteuid() == 0:
             stage.run(playwright, "install-deps", "chromium", env=env)
         stage.run(playwright, "install", "chromium", env=env)
-        found = next((CACHE / "browsers").glob("chromium-*/chrome-linux*/chrome"), None)
-        result = "installed"
-    if not found:
-        raise Failure("browser: no chromium came: install one and set GPUAAS_BROWSER to its path")
-    host.BROWSER_FILE.write_text(f"{found}\n")
-    return f"{result} ({found})"
+        return next(folder.glob("chromium-*/chrome-linux*/chrome"))
+    except (Failure, StopIteration) as error:
+        remedy = "install a chromium and set GPUAAS_BROWSER to its path"
+        log = stage.log.relative_to(ROOT)
+        raise Failure(f"browser: could not fetch Playwright's: {remedy} (log: {log})") from error
 
 
 def _lab(stage: Stage) -> str:
