@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import stat
@@ -32,6 +33,7 @@ BIN = ROOT / ".venv" / "bin"
 CONSOLE = ROOT / "console" / "dist"
 MACHINES = 3
 LAB = "demo"
+ADMINISTRATOR = "admin@demo.example"
 PATIENCE_S = 60.0
 
 # The platform ends in order also when the demo itself is killed.
@@ -83,6 +85,7 @@ async def _forget() -> None:
     """Remove what earlier demos left: data, and machines of one that was killed."""
     if os.geteuid() == 0:
         await Lab.down(LAB)
+    _password_file().unlink()
     for folder in (_data_dir(), HOME):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -124,10 +127,25 @@ def _data_dir() -> Path:
 
 
 def _platform_environment() -> dict[str, str]:
-    env = {"GPUAAS_LOG_FORMAT": "console", **os.environ}
+    env = {
+        "GPUAAS_LOG_FORMAT": "console",
+        "GPUAAS_BOOTSTRAP_ADMIN_EMAIL": ADMINISTRATOR,
+        "GPUAAS_BOOTSTRAP_ADMIN_PASSWORD_FILE": str(_password_file()),
+        **os.environ,
+    }
     if (CONSOLE / "index.html").exists():
         env.setdefault("GPUAAS_CONSOLE_DIR", str(CONSOLE))
     return env
+
+
+def _password_file() -> Path:
+    """The administrator's password, made once and kept beside the data it opens."""
+    file = _data_dir().with_suffix(".password")
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+        file.write_text(f"{secrets.token_urlsafe(12)}\n")
+    return file
 
 
 async def _answering(process: asyncio.subprocess.Process, log: Path) -> str:
@@ -212,7 +230,10 @@ async def _unless(stop: asyncio.Event, work: Coroutine[None, None, list[Machine]
 def _welcome(address: str, machines: list[Machine]) -> str:
     lines = [""]
     if (CONSOLE / "index.html").exists():
-        lines += [f"  console   {address}/"]
+        lines += [
+            f"  console   {address}/",
+            f"  sign in   {ADMINISTRATOR}   {_password_file().read_text().strip()}",
+        ]
     lines += [f"  API       {address}/api/v1/version"]
     if machines:
         lines += [f"  {machine.name:<9} {machine.address}" for machine in machines]
