@@ -68,6 +68,7 @@ openapi: ## Write openapi/v1.json, the public contract, from the code
 docs: ## Write the tables in docs/ that the code already says
 	$(SETUP) env
 	$(BIN)/python -m tools.document
+	$(BIN)/python -m tools.manifest_guide
 
 lock: ## Write the locks in requirements/ (UPGRADE=1 moves the pins)
 	$(SETUP) uv

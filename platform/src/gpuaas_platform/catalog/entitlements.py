@@ -30,7 +30,7 @@ from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.etag import etag_headers, match_require
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
-from gpuaas_platform.kernel.problems import PlatformError, not_found
+from gpuaas_platform.kernel.problems import Denied, PlatformError, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 
 
@@ -39,7 +39,7 @@ async def entitlement_create(
 ) -> Answer[EntitlementRead]:
     """Let a tenant or project use an app."""
     place = await _place(work.conn, place_id)
-    work.require(Permission.ENTITLEMENT_MANAGE, _giver(place))
+    _giver_require(work, place)
     sight = store.Sight(
         everything=place.project_id is None, org_ids=(place.org_id,) if place.org_id else ()
     )
@@ -154,9 +154,7 @@ async def _locked(work: Work, entitlement_id: str) -> Record:
     row = await store.entitlement_lock(work.conn, entitlement_id)
     if row is None:
         raise not_found("entitlement", entitlement_id)
-    place = _row_place(row)
-    work.require(Permission.ENTITLEMENT_READ, place)
-    work.require(Permission.ENTITLEMENT_MANAGE, _giver(place))
+    _giver_require(work, _row_place(row))
     match_require(work.call, row["revision"])
     return row
 
@@ -183,9 +181,12 @@ async def _place(conn: Connection, place: Place) -> Place:
     return await tenant_place(conn, place.org_id or "")
 
 
-def _giver(place: Place) -> Place:
-    """Where the one who entitles must hold the permission: one level above."""
-    return PLATFORM if place.project_id is None else Place(place.org_id)
+def _giver_require(work: Work, place: Place) -> None:
+    """Whoever entitles holds the permission one level above; strangers learn of no place."""
+    giver = PLATFORM if place.project_id is None else Place(place.org_id)
+    caller = work.call.caller
+    if not caller.allows(Permission.ENTITLEMENT_MANAGE, giver):
+        raise Denied(Permission.ENTITLEMENT_MANAGE, hidden=not caller.knows(place))
 
 
 def _row_place(row: Record) -> Place:
