@@ -380,7 +380,3 @@ class Manifest(Input):
     def component(self, key: str) -> Component | None:
         """The component with this key."""
         return next((one for one in self.components if one.key == key), None)
-
-
-Operation = OperationSpec
-Step = StepSpec

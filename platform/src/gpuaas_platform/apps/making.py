@@ -9,7 +9,7 @@ from typing import Any
 from gpuaas_contract.common import Json
 from gpuaas_contract.effects import EFFECTS
 from gpuaas_contract.ids import Prefix
-from gpuaas_contract.manifest import Operation, Purpose
+from gpuaas_contract.manifest import OperationSpec, Purpose
 from gpuaas_contract.manifest_read import Seat
 from gpuaas_contract.states import Health, MemberStatus, OperationStatus
 from gpuaas_platform.apps.rows import InstanceRow, MemberRow, OperationRow
@@ -55,7 +55,9 @@ class Asked:
     reason: str = ""
 
 
-def operation_new(work: Work, instance: InstanceRow, spec: Operation, asked: Asked) -> OperationRow:
+def operation_new(
+    work: Work, instance: InstanceRow, spec: OperationSpec, asked: Asked
+) -> OperationRow:
     """An operation at the end of its instance's queue."""
     return OperationRow(
         id=work.new_id(Prefix.OPERATION),

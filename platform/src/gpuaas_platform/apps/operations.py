@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from gpuaas_contract.apps import OperationCreate, PlacedMember, Preview, Requested
 from gpuaas_contract.errors import ErrorCode
-from gpuaas_contract.manifest import Manifest, Operation, Purpose
+from gpuaas_contract.manifest import Manifest, OperationSpec, Purpose
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.apps.instances import instance_delete
 from gpuaas_platform.apps.making import Asked, operation_new
@@ -147,7 +147,7 @@ async def _decide(
 
 
 async def _target_version(
-    conn: Connection, scene: Scene, spec: Operation, wanted: str | None
+    conn: Connection, scene: Scene, spec: OperationSpec, wanted: str | None
 ) -> str | None:
     """The version an upgrade or rollback leads to, when it may."""
     row = scene.instance

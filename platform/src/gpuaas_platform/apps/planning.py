@@ -12,7 +12,7 @@ from gpuaas_contract.apps import OperationCreate
 from gpuaas_contract.common import Json
 from gpuaas_contract.effects import EFFECTS
 from gpuaas_contract.errors import ErrorCode, FieldError
-from gpuaas_contract.manifest import Manifest, Operation, Purpose, TargetKind
+from gpuaas_contract.manifest import Manifest, OperationSpec, Purpose, TargetKind
 from gpuaas_contract.manifest_read import (
     Seat,
     invalid_for_member,
@@ -41,7 +41,7 @@ class Target:
 class Plan:
     """What a request becomes."""
 
-    spec: Operation
+    spec: OperationSpec
     targets: tuple[Target, ...]
     topology: str
     shared: frozenset[str]
@@ -62,7 +62,7 @@ class DeployPlan:
     """What a deploy becomes: members the deploy operation brings up, and those added after it."""
 
     seats: tuple[Seat, ...]
-    seeded: tuple[tuple[Seat, Operation], ...]
+    seeded: tuple[tuple[Seat, OperationSpec], ...]
     topology: str
     shared: frozenset[str]
 
@@ -93,7 +93,7 @@ def deploy_plan(manifest: Manifest, settings: Json) -> DeployPlan:
 
 def request_plan(
     manifest: Manifest,
-    spec: Operation,
+    spec: OperationSpec,
     instance: InstanceRow,
     members: Sequence[MemberRow],
     body: OperationCreate,
@@ -119,7 +119,7 @@ def request_plan(
     return Plan(spec, tuple(targets), topology, _shared(seats, members))
 
 
-def spec_require(manifest: Manifest, kind: str) -> Operation:
+def spec_require(manifest: Manifest, kind: str) -> OperationSpec:
     """The operation of this kind, or the refusal that names those there are."""
     spec = manifest.operation(kind)
     if spec is None:
@@ -133,7 +133,7 @@ def spec_require(manifest: Manifest, kind: str) -> Operation:
     return spec
 
 
-def available_require(manifest: Manifest, spec: Operation, instance: InstanceRow) -> None:
+def available_require(manifest: Manifest, spec: OperationSpec, instance: InstanceRow) -> None:
     """The operation is valid in the instance's present state and topology."""
     why = unavailable(spec, instance)
     if why is None:
@@ -151,7 +151,7 @@ def available_require(manifest: Manifest, spec: Operation, instance: InstanceRow
     )
 
 
-def unavailable(spec: Operation, instance: InstanceRow) -> str | None:
+def unavailable(spec: OperationSpec, instance: InstanceRow) -> str | None:
     """Why an operation cannot be asked for now, or None when it can."""
     if instance.status is InstanceStatus.DELETED:
         return "The instance is deleted."
@@ -177,7 +177,7 @@ def same_refuse(plan: Plan, opened: Iterable[OperationRow]) -> None:
 
 
 def member_require(
-    spec: Operation, by_id: Mapping[str, MemberRow], member_id: str, pointer: str
+    spec: OperationSpec, by_id: Mapping[str, MemberRow], member_id: str, pointer: str
 ) -> None:
     """The operation is valid for this member in its present state."""
     member = by_id.get(member_id)
@@ -200,7 +200,7 @@ def member_require(
         )
 
 
-def _targets(spec: Operation, body: OperationCreate, seats: list[Seat]) -> list[Target]:
+def _targets(spec: OperationSpec, body: OperationCreate, seats: list[Seat]) -> list[Target]:
     ids = body.member_ids
     if len(set(ids)) != len(ids):
         raise _invalid("/member_ids", "a member is named twice")
@@ -278,7 +278,7 @@ def _shared(seats: Sequence[Seat], members: Iterable[MemberRow]) -> frozenset[st
     return frozenset(one for one, count in counts.items() if count > 1)
 
 
-def _adding(manifest: Manifest, component: str) -> Operation:
+def _adding(manifest: Manifest, component: str) -> OperationSpec:
     for spec in manifest.operations:
         acts_on = spec.valid_in.components or tuple(rule.component for rule in spec.placement)
         if spec.purpose is Purpose.MEMBER_ADD and (not acts_on or component in acts_on):

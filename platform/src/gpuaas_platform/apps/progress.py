@@ -6,7 +6,7 @@ from typing import Any
 
 from gpuaas_contract.controllers import MAX_STEPS, StepReport
 from gpuaas_contract.errors import ErrorCode
-from gpuaas_contract.manifest import Step
+from gpuaas_contract.manifest import StepSpec
 from gpuaas_contract.states import StepState
 from gpuaas_platform.apps.rows import OperationRow
 from gpuaas_platform.kernel.problems import PlatformError
@@ -17,7 +17,7 @@ _OVER = frozenset(StepState) - {StepState.PENDING, StepState.RUNNING}
 def steps_merged(
     known: Sequence[dict[str, Any]],
     reported: Sequence[StepReport],
-    declared: Sequence[Step],
+    declared: Sequence[StepSpec],
     now: datetime,
 ) -> list[dict[str, Any]]:
     """The steps with what was reported; a step keeps its place, a new one comes last."""

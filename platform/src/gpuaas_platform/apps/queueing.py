@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gpuaas_contract.errors import ErrorCode, FieldError
 from gpuaas_contract.ids import Prefix
-from gpuaas_contract.manifest import Operation
+from gpuaas_contract.manifest import OperationSpec
 from gpuaas_contract.manifest_read import Seat
 from gpuaas_contract.states import MemberStatus, OperationStatus
 from gpuaas_platform.apps.making import member_new
@@ -27,7 +27,7 @@ class Group:
     parallelism: int
 
     @classmethod
-    def of(cls, spec: Operation, size: int, parallelism: int | None = None) -> "Group":
+    def of(cls, spec: OperationSpec, size: int, parallelism: int | None = None) -> "Group":
         """A group of this size, as wide as the app allows and the person asked."""
         widest = 1 if spec.group is None else spec.group.max_parallel
         return cls(spec.kind, size, min(widest, parallelism or widest))
