@@ -85,7 +85,7 @@ EFFECTS: Final[Mapping[Purpose, Effect]] = {
     Purpose.RECONCILE: Effect(exclusive=False),
     Purpose.DELETE: Effect(
         exclusive=True,
-        instance=InstanceEffect(frozenset(_I) - {_I.DELETED}, _I.DELETING, _I.DELETED),
+        instance=InstanceEffect(during=_I.DELETING, after=_I.DELETED),
     ),
     Purpose.MEMBER_ADD: Effect(
         exclusive=False,
@@ -114,7 +114,7 @@ EFFECTS: Final[Mapping[Purpose, Effect]] = {
     Purpose.MEMBER_REPLACE: Effect(
         exclusive=False,
         instance=InstanceEffect(_UP),
-        member=MemberEffect(frozenset(_M) - {_M.REQUESTED, _M.REMOVING, _M.REMOVED}),
+        member=MemberEffect(frozenset({_M.READY, _M.DEGRADED, _M.DRAINING, _M.DRAINED, _M.FAILED})),
     ),
     Purpose.CUSTOM: Effect(exclusive=False),
 }

@@ -37,6 +37,7 @@ from gpuaas_platform.identity.places import project_place
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import Reach
 from gpuaas_platform.kernel.problems import Denied, PlatformError, not_found
+from gpuaas_platform.kernel.telemetry import CLAIM_WAIT
 from gpuaas_platform.kernel.work import Answer, Target, Undone, Work, mutate, refusal_record
 
 _LOOK_AGAIN_SECONDS = 5.0
@@ -129,6 +130,8 @@ async def _claim(work: Work, body: Claim, wanted: ClaimFilter) -> Answer[Claims]
         raise _NothingLeft
     taken = [_take(work, row, body) for row in found]
     await operations.operations_claimed(work.conn, [one.row for one in taken])
+    for row in found:
+        CLAIM_WAIT.observe(max(0.0, (work.now - row.not_before).total_seconds()))
     for one in taken:
         work.audit(
             Target(

@@ -3,13 +3,15 @@
 Called by the routes inside a mutation. Ways out of trouble stand in `recovery.py`.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from gpuaas_contract.apps import OperationCreate, PlacedMember, Preview, Requested
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.manifest import Manifest, OperationSpec, Purpose
 from gpuaas_contract.permissions import Permission
+from gpuaas_contract.states import OperationStatus
 from gpuaas_platform.apps.instances import instance_delete
 from gpuaas_platform.apps.making import Asked, operation_new
 from gpuaas_platform.apps.planning import (
@@ -22,6 +24,7 @@ from gpuaas_platform.apps.planning import (
 from gpuaas_platform.apps.planning import Target as PlanTarget
 from gpuaas_platform.apps.queueing import Group, group_add, input_require, member_place
 from gpuaas_platform.apps.reads import requested_answer
+from gpuaas_platform.apps.rows import OperationRow
 from gpuaas_platform.apps.scene import Scene, scene_open
 from gpuaas_platform.apps.store import instances, operations
 from gpuaas_platform.apps.transitions import instance_tell
@@ -68,7 +71,7 @@ async def operation_request(
         )
     ids = await _apply(scene, decided)
     if decided.plan.spec.purpose is Purpose.DEPLOY:
-        await _sleepers_point_to(scene, ids[0], [one.id for one in opened])
+        _deploy_again(scene, ids[0], opened)
     work.audit(
         Target(
             "app_instance", row.id, row.place, row, scene.instance,
@@ -138,9 +141,12 @@ async def _decide(
     for permission in spec.permissions:
         caller.require(permission, row.place)
     available_require(manifest, spec, row)
-    given = catalog.defaults_apply(version, spec.kind, body.input)
-    input_require(catalog.input_validate(version, spec.kind, given), "/input")
-    filled = body.model_copy(update={"input": given})
+    if spec.purpose is Purpose.DEPLOY:
+        filled = _deploy_again_body(scene, body)
+    else:
+        given = catalog.defaults_apply(version, spec.kind, body.input)
+        input_require(catalog.input_validate(version, spec.kind, given), "/input")
+        filled = body.model_copy(update={"input": given})
     plan = request_plan(manifest, spec, row, scene.live, filled)
     target_version = await _target_version(conn, scene, spec, body.version)
     return _Decided(manifest, plan, filled, target_version)
@@ -239,9 +245,21 @@ def topology_change(scene: Scene, topology: str) -> None:
     )  # fmt: skip
 
 
-async def _sleepers_point_to(scene: Scene, deploy_id: str, opened: list[str]) -> None:
-    """Members that wait for an earlier deploy wait for this one now."""
-    for operation_id in opened:
-        row = await scene.operation(operation_id)
-        if row.waits_for is not None and row.status.value == "requested":
-            scene.operations[operation_id] = replace(row, waits_for=deploy_id)
+def _deploy_again_body(scene: Scene, body: OperationCreate) -> OperationCreate:
+    """A deploy that is asked for again is of the settings and members there are."""
+    settings = scene.instance.settings
+    if body.input not in ({}, settings):
+        raise invalid("/input", "a deploy uses the instance's settings; change them first")
+    return body.model_copy(update={"input": settings})
+
+
+def _deploy_again(scene: Scene, deploy_id: str, opened: Sequence[OperationRow]) -> None:
+    """Members no operation of their own brings up, and those that wait, belong to this deploy."""
+    waiting = [row for row in opened if row.status is OperationStatus.REQUESTED and row.waits_for]
+    for row in waiting:
+        scene.operation_known(row)
+        scene.operation_change(row.id, waits_for=deploy_id)
+    later = {member_id for row in waiting for member_id in row.member_ids}
+    for member in scene.live:
+        if member.id not in later:
+            scene.member_change(member.id, last_operation_id=deploy_id)

@@ -21,7 +21,7 @@ from gpuaas_contract.manifest_read import (
     sharing_refused,
     topology_of,
 )
-from gpuaas_contract.states import InstanceStatus, MemberStatus
+from gpuaas_contract.states import MemberStatus
 from gpuaas_platform.apps.rows import InstanceRow, MemberRow, OperationRow
 from gpuaas_platform.apps.rules import GONE
 from gpuaas_platform.kernel.problems import PlatformError, not_found
@@ -99,7 +99,8 @@ def request_plan(
     body: OperationCreate,
 ) -> Plan:
     """What a request for an operation becomes, or the refusal."""
-    seats = seats_of(spec.placement, body.input)
+    placed = spec.purpose is not Purpose.DEPLOY  # a deploy asked for again finds its members there
+    seats = seats_of(spec.placement, body.input) if placed else []
     targets = _targets(spec, body, seats)
     by_id = {member.id: member for member in members}
     for index, target in enumerate(targets):
@@ -153,9 +154,7 @@ def available_require(manifest: Manifest, spec: OperationSpec, instance: Instanc
 
 def unavailable(spec: OperationSpec, instance: InstanceRow) -> str | None:
     """Why an operation cannot be asked for now, or None when it can."""
-    if instance.status is InstanceStatus.DELETED:
-        return "The instance is deleted."
-    if instance.status in GONE and spec.purpose is not Purpose.DELETE:
+    if instance.status in GONE:
         return f"{spec.title} is not possible while the instance is {instance.status}."
     requires = EFFECTS[spec.purpose].instance.requires
     if requires and instance.status not in requires:

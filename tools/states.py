@@ -1,0 +1,84 @@
+"""Writes docs/states.md: every state machine as a diagram, and what operations do to them.
+
+`python -m tools.states` writes the file; a test compares it with what would be written. It knows
+the contract's tables and nothing else.
+"""
+
+from pathlib import Path
+
+from gpuaas_contract.effects import EFFECTS, Effect
+from gpuaas_contract.states import MACHINES, StateMachine
+
+FILE = Path(__file__).parent.parent / "docs" / "states.md"
+
+_INTRODUCTION = (
+    "Made by `python -m tools.states` from `gpuaas_contract`; the platform refuses every"
+    " transition that is not here with `state_conflict`.\n"
+)
+_EFFECTS = (
+    "An operation's kind is the app's word; its purpose says what it does to the states. A"
+    " report that says something more exact (degraded instead of running) wins."
+)
+_WORDS = {
+    "instance": "One deployed app. `failed` and `degraded` are left by operations;"
+    " `cleanup_blocked` by the app's statement that nothing is left, or by another delete.",
+    "member": "One component on one allocation. A removed member stays as a tombstone."
+    " `unreachable` is a condition beside the state, never a state: unreachable is not gone.",
+    "operation": "One piece of work. `accepted` and `running` have a lease; a lapsed or released"
+    " lease leads back to `requested`. `failed` is left by retry or abandon.",
+    "app version": "A published version of an app; its manifest never changes.",
+    "allocation": "A machine held by a project.",
+}
+
+
+def document() -> str:
+    """The whole page."""
+    parts = [
+        "# State machines\n",
+        _INTRODUCTION,
+    ]
+    parts += [_machine(machine) for machine in MACHINES]
+    parts += [_effects()]
+    return "\n".join(parts)
+
+
+def _machine(machine: StateMachine) -> str:
+    title = machine.name.capitalize()
+    return f"## {title}\n\n{_WORDS[machine.name]}\n\n```mermaid\n{machine.mermaid()}\n```\n"
+
+
+def _effects() -> str:
+    lines = [
+        "## What operations do",
+        "",
+        _EFFECTS,
+        "",
+        "| purpose | alone | asked for when | while it runs | when it succeeded | when given up |",
+        "|---|---|---|---|---|---|",
+    ]
+    for purpose, effect in EFFECTS.items():
+        cells = [f"`{purpose}`", "yes" if effect.exclusive else "no", _requires(effect)]
+        cells += [_cell(effect, name) for name in ("during", "after", "given_up")]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _requires(effect: Effect) -> str:
+    found = []
+    for what, part in (("instance", effect.instance), ("member", effect.member)):
+        if part is not None and part.requires:
+            found.append(f"{what} {', '.join(sorted(part.requires))}")
+    return "; ".join(found) or "any time before deleting"
+
+
+def _cell(effect: Effect, name: str) -> str:
+    parts = [
+        f"{what} {getattr(part, name)}"
+        for what, part in (("instance", effect.instance), ("member", effect.member))
+        if part is not None and getattr(part, name) is not None
+    ]
+    return ", ".join(parts) or ""
+
+
+if __name__ == "__main__":
+    FILE.write_text(document())
