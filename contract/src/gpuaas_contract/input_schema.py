@@ -81,7 +81,7 @@ def schema_nodes(schema: Any, pointer: str = "") -> Iterator[tuple[str, Schema]]
 
 def schema_fields(schema: Schema, pointer: str = "") -> Iterator[tuple[str, Schema]]:
     """The fields of an expanded schema with their input pointers; a list's items are its own."""
-    for name, child in schema.get("properties", {}).items():
+    for name, child in _properties(schema).items():
         if isinstance(child, dict):
             here = pointer + pointer_make([name])
             yield here, child
@@ -101,8 +101,8 @@ def schema_at(schema: Schema, pointer: str) -> Schema | None:
         node = _resolved(schema, node)
         if not isinstance(node, dict):
             return None
-        if part in node.get("properties", {}):
-            node = node["properties"][part]
+        if part in _properties(node):
+            node = _properties(node)[part]
         elif part.isdigit() and isinstance(node.get("items"), dict):
             node = node["items"]
         else:
@@ -130,7 +130,7 @@ def _node_problems(root: Schema, pointer: str, node: Schema) -> Iterator[FieldEr
     if node.get("format") == "password":
         yield _problem(f"{pointer}/format", _REFUSED["writeOnly"])
     widget = node.get("x-widget")
-    if widget is not None and widget not in set(Widget):
+    if widget is not None and widget not in list(Widget):
         yield _problem(f"{pointer}/x-widget", f"there is no widget {widget!r}")
     reference = node.get("$ref")
     if reference is None:
@@ -165,7 +165,7 @@ def _expanded(root: Schema, node: Any, inside: tuple[str, ...], budget: list[int
 
 def _with_defaults(root: Schema, node: Schema, given: Schema) -> Schema:
     filled = dict(given)
-    for name, child in node.get("properties", {}).items():
+    for name, child in _properties(node).items():
         field = _resolved(root, child)
         if not isinstance(field, dict):
             continue
@@ -188,6 +188,10 @@ def _resolved(root: Schema, node: Any) -> Any:  # noqa: ANN401 - any part of a s
         target = pointer_read(root, reference[1:])
         node = {**target, **rest} if isinstance(target, dict) else None
     return node
+
+
+def _properties(node: Schema) -> Schema:
+    return _dict(node.get("properties"))
 
 
 def _dict(value: Any) -> Schema:  # noqa: ANN401 - any part of a schema

@@ -59,7 +59,11 @@ _ONE_AT_MOST: Final = _ON_INSTANCE | {Purpose.RECONCILE}
 
 def manifest_check(document: Any) -> tuple[Manifest | None, list[FieldError]]:  # noqa: ANN401
     """The manifest in a document, or every reason why it is none."""
-    text = json.dumps(document)
+    try:
+        text = json.dumps(document, allow_nan=False)
+    except (ValueError, RecursionError):
+        message = "not plain JSON: a number that is none, or nested without end"
+        return None, [FieldError(pointer="/", message=message)]
     if len(text.encode()) > MANIFEST_MAX_BYTES:
         message = f"larger than {MANIFEST_MAX_BYTES} bytes of JSON"
         return None, [FieldError(pointer="/", message=message)]
