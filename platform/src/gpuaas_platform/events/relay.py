@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from gpuaas_platform.events import store
+from gpuaas_platform.events.store import sequence
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.database import Connection
 from gpuaas_platform.kernel.elections import Duty, duty_running
@@ -26,4 +26,4 @@ async def relay_running(platform: Platform) -> AsyncIterator[None]:
 
 async def relay_turn(conn: Connection) -> bool:
     """Number one batch; whether there may be more."""
-    return await store.outbox_relay(conn, _BATCH) == _BATCH
+    return await sequence.outbox_relay(conn, _BATCH) == _BATCH

@@ -6,10 +6,10 @@ from fastapi import Request, Response
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.events import EventFilter, EventListQuery, StreamGap
 from gpuaas_contract.permissions import Permission
-from gpuaas_platform.events import store
 from gpuaas_platform.events.envelope import cloud_event, source_of
 from gpuaas_platform.events.interest import Interest
 from gpuaas_platform.events.sse import EventStream, Opening
+from gpuaas_platform.events.store import sequence
 from gpuaas_platform.events.stream import hub_of
 from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.caller import Caller
@@ -22,7 +22,7 @@ async def event_list(call: Call, query: EventListQuery) -> Response:
     wanted = EventFilter.model_validate(query.model_dump(include=set(EventFilter.model_fields)))
     span = _span(query)
     async with call.db.connection() as conn:
-        rows = await store.events_list(conn, _interest(call.caller, wanted), span)
+        rows = await sequence.events_list(conn, _interest(call.caller, wanted), span)
     items, more = rows[: query.limit], len(rows) > query.limit
     source = source_of(call.platform.settings)
     page = {
@@ -55,7 +55,7 @@ def _interest(caller: Caller, wanted: EventFilter) -> Interest:
     return Interest(wanted, reach)
 
 
-def _span(query: EventListQuery) -> store.Span:
+def _span(query: EventListQuery) -> sequence.Span:
     """The stretch of the sequence a page shows; one row more says whether there is another page."""
     key = cursor_decode(query.cursor)
     if key is not None and not (key.isascii() and key.isdigit() and len(key) < 19):
@@ -64,8 +64,8 @@ def _span(query: EventListQuery) -> store.Span:
         )
     limit = query.limit + 1
     if query.after is not None:
-        return store.Span(limit, after=query.after if key is None else int(key))
-    return store.Span(limit, up_to=None if key is None else int(key) - 1, descending=True)
+        return sequence.Span(limit, after=query.after if key is None else int(key))
+    return sequence.Span(limit, up_to=None if key is None else int(key) - 1, descending=True)
 
 
 async def _begin(platform: Platform, after: int | None) -> tuple[int | None, StreamGap | None]:
@@ -76,7 +76,7 @@ async def _begin(platform: Platform, after: int | None) -> tuple[int | None, Str
     if after is None:
         return None, None
     async with platform.db.connection() as conn:
-        head, first = await store.event_head(conn), await store.event_first_kept(conn)
+        head, first = await sequence.event_head(conn), await sequence.event_first_kept(conn)
     if after > head:
         return head, StreamGap(after=after, first_kept=head + 1)
     if after + 1 < first:

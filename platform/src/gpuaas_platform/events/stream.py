@@ -12,9 +12,9 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Final
 
 from gpuaas_contract.errors import ErrorCode
-from gpuaas_platform.events import store
 from gpuaas_platform.events.envelope import Frame, event_frame, source_of
 from gpuaas_platform.events.interest import Interest
+from gpuaas_platform.events.store import sequence
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.loops import Loop, loop_running
 from gpuaas_platform.kernel.problems import PlatformError
@@ -154,16 +154,16 @@ class Hub:
         """The last event handed out; where the sequence stands when nobody listened before."""
         if self.offered is None:
             async with self._platform.db.connection() as conn:
-                head = await store.event_head(conn)
+                head = await sequence.event_head(conn)
             if self.offered is None:  # somebody else may have asked at the same time
                 self.offered = head
         return self.offered
 
     async def page(self, interest: Interest, after: int, up_to: int) -> list[Frame]:
         """Events for one who is behind; few at a time, so that others get connections too."""
-        span = store.Span(_PAGE, after=after, up_to=up_to)
+        span = sequence.Span(_PAGE, after=after, up_to=up_to)
         async with self._catching_up, self._platform.db.connection() as conn:
-            rows = await store.events_list(conn, interest, span)
+            rows = await sequence.events_list(conn, interest, span)
         return [event_frame(row, self._source) for row in rows]
 
     async def turn(self) -> None:
@@ -177,7 +177,7 @@ class Hub:
         after = await self.located()
         while True:
             async with self._platform.db.connection() as conn:
-                rows = await store.events_after(conn, after, _BATCH)
+                rows = await sequence.events_after(conn, after, _BATCH)
             for row in rows:
                 frame = event_frame(row, self._source)
                 for subscription in self._subscriptions:

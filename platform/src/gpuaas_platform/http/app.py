@@ -23,6 +23,7 @@ from gpuaas_platform.capacity.routes import router as capacity_router
 from gpuaas_platform.catalog.routes import router as catalog_router
 from gpuaas_platform.events.life import events_running
 from gpuaas_platform.events.routes import router as events_router
+from gpuaas_platform.events.webhook_routes import router as webhooks_router
 from gpuaas_platform.http.console import console_mount
 from gpuaas_platform.http.edge import Edge
 from gpuaas_platform.http.errors import errors_install
@@ -37,6 +38,7 @@ _ROUTERS: tuple[APIRouter, ...] = (
     policy_router,
     audit_router,
     events_router,
+    webhooks_router,
     capacity_router,
     catalog_router,
     controller_router,

@@ -5,6 +5,7 @@ and a test fails on one that is missing there.
 """
 
 import os
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -72,6 +73,31 @@ class Settings(BaseSettings):
     session_idle_seconds: Annotated[
         int, Field(ge=60, description="How long an unused browser session lives")
     ] = 8 * 3600
+    oidc_issuer: Annotated[
+        str | None, Field(description="OpenID Connect provider to sign in through, by its URL")
+    ] = None
+    oidc_client_id: Annotated[
+        str | None, Field(description="Id the provider knows the platform by")
+    ] = None
+    oidc_client_secret_file: Annotated[
+        Path | None, Field(description="File with the client's secret; none for a public client")
+    ] = None
+    oidc_name: Annotated[str, Field(description="What the sign-in button calls the provider")] = (
+        "single sign-on"
+    )
+    oidc_scopes: Annotated[str, Field(description="Scopes asked for, separated by spaces")] = (
+        "openid email profile groups"
+    )
+    oidc_groups_claim: Annotated[str, Field(description="Claim that lists a person's groups")] = (
+        "groups"
+    )
+    oidc_create_users: Annotated[
+        bool, Field(description="Whether people unknown here become users when they sign in")
+    ] = True
+    oidc_trust_email: Annotated[
+        bool,
+        Field(description="Link people to existing users by addresses not marked as verified"),
+    ] = False
     bootstrap_admin_email: Annotated[
         str | None,
         Field(description="Administrator to create at start while the platform has none"),
@@ -83,6 +109,40 @@ class Settings(BaseSettings):
         float,
         Field(gt=0, description="Silence after which an app's controller is said to be absent"),
     ] = 60.0
+    event_retention_days: Annotated[
+        float, Field(gt=0, description="How long events are kept for streams, lists and webhooks")
+    ] = 14.0
+    request_retention_days: Annotated[
+        float, Field(gt=0, description="How long the trace of each mutating request is kept")
+    ] = 30.0
+    idempotency_retention_hours: Annotated[
+        float, Field(gt=0, description="How long a repeated request gets its first answer again")
+    ] = 48.0
+    delivery_retention_days: Annotated[
+        float, Field(gt=0, description="How long webhook deliveries, dead ones too, are kept")
+    ] = 14.0
+    webhook_timeout_seconds: Annotated[
+        float, Field(gt=0, le=60, description="How long a webhook's target may take to answer")
+    ] = 10.0
+    webhook_attempts: Annotated[
+        int, Field(ge=1, description="Attempts before an event is given up as a dead delivery")
+    ] = 10
+    webhook_disable_hours: Annotated[
+        float, Field(gt=0, description="A webhook that took nothing for so long is disabled")
+    ] = 72.0
+    webhook_allowed_networks: Annotated[
+        tuple[IPv4Network | IPv6Network, ...],
+        Field(description="Networks webhooks may reach though they are private, as a JSON list"),
+    ] = ()
+    nats_url: Annotated[
+        str | None, Field(description="NATS server whose JetStream gets every event as well")
+    ] = None
+    nats_stream: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9_-]+$", description="JetStream stream the events go to")
+    ] = "GPUAAS"
+    nats_credentials_file: Annotated[
+        Path | None, Field(description="Credentials for the NATS server, as made by `nsc`")
+    ] = None
     shutdown_grace_seconds: Annotated[
         float, Field(ge=0, description="How long running requests may finish after SIGTERM")
     ] = 20.0

@@ -148,7 +148,7 @@ async def _holder(admin: "asyncpg.Connection[asyncpg.Record]") -> int:
 
     async def found() -> int | None:
         name: str | None = await admin.fetchval(_HOLDER, duty_lock(RELAY))
-        return None if name is None else int(name.split()[1].partition("@")[0])
+        return None if name is None else int(name.rpartition(":")[2])
 
     return int(await eventually(found, 30))
 

@@ -55,6 +55,27 @@ async def events_list(conn: Connection, interest: Interest, span: Span) -> list[
     return await conn.fetch(listing_sql(listing, conditions, interest.reach), *conditions.args)
 
 
+async def sweep_begin(conn: Connection, lock: int) -> bool:
+    """Whether nobody else sweeps; holds until the end of the transaction."""
+    return bool(await conn.fetchval("SELECT pg_try_advisory_xact_lock($1)", lock))
+
+
+async def cursor_read(conn: Connection, name: str) -> int | None:
+    """How far an outside bus has been told; None when it was never told anything."""
+    seq: int | None = await conn.fetchval("SELECT seq FROM event_cursors WHERE name = $1", name)
+    return seq
+
+
+async def cursor_write(conn: Connection, name: str, seq: int) -> None:
+    """Remember how far an outside bus has been told."""
+    await conn.execute(
+        "INSERT INTO event_cursors (name, seq) VALUES ($1, $2)"
+        " ON CONFLICT (name) DO UPDATE SET seq = excluded.seq",
+        name,
+        seq,
+    )
+
+
 async def retention_sweep(conn: Connection, table: str, before: datetime, batch: int) -> int:
     """Delete up to `batch` of the oldest rows written before a moment; how many went."""
     status = await conn.execute(_SWEEPS[table], before, batch)

@@ -1,0 +1,1 @@
+"""SQL of the events room: the numbered sequence, and webhooks with their deliveries."""
