@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuaas_lab import cgroups, image, process, sources
+from gpuaas_lab import cgroups, image, nspawn, process, sources
 from gpuaas_lab.errors import HostNotReady, LabError
 from gpuaas_lab.settings import Settings
 
@@ -61,7 +61,7 @@ async def examine(settings: Settings, suite: str | None = None) -> list[Finding]
     if any(finding.blocks for finding in findings):
         return findings
     findings += await asyncio.gather(_overlay(settings), _bridge(), _cut())
-    findings += [_bridge_filter(), _source(settings, suite)]
+    findings += [_inotify(), _bridge_filter(), _source(settings, suite)]
     return findings
 
 
@@ -172,6 +172,20 @@ async def _cut() -> Finding:
             needed=False,
         )
     return Finding("cut", good=True, detail="the network of a machine can be cut")
+
+
+def _inotify() -> Finding:
+    allowed = nspawn.inotify_instances()
+    good = allowed >= nspawn.INOTIFY_NEEDED or os.access(nspawn.INOTIFY_FILE, os.W_OK)
+    return Finding(
+        "inotify",
+        good,
+        f"{allowed} inotify instances; `up` raises it to {nspawn.INOTIFY_NEEDED}"
+        if good and allowed < nspawn.INOTIFY_NEEDED
+        else f"{allowed} inotify instances",
+        f"sysctl fs.inotify.max_user_instances={nspawn.INOTIFY_NEEDED}",
+        needed=False,
+    )
 
 
 def _bridge_filter() -> Finding:

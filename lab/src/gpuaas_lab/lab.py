@@ -221,6 +221,7 @@ class Lab:
         wanted = [self.record.machine(machine).name for machine in machines]
         prefix = names.machine_prefix(self.name)
         present = {process.machine for process in await asyncio.to_thread(processes.scan, prefix)}
+        nspawn.limits_raise()
         off = [name for name in wanted if names.machine_id(self.name, name) not in present]
         await _together(self._boot_one(name, power=name in off) for name in wanted)
 

@@ -38,6 +38,9 @@ done
 """
 _REBOOTED = 133
 
+INOTIFY_NEEDED = 4096
+INOTIFY_FILE = Path("/proc/sys/fs/inotify/max_user_instances")
+
 
 @dataclass(frozen=True)
 class Boot:
@@ -52,6 +55,21 @@ class Boot:
     def identity(self) -> str:
         """The machine's id on the host."""
         return names.machine_id(self.lab, self.machine)
+
+
+def limits_raise() -> None:
+    """Make room for many machines: Linux counts inotify instances per user for the whole host.
+
+    systemd, its daemons and dbus take about seven in each machine, and the default is 128: the
+    twentieth machine would hang half booted. Only ever raised, and never lowered again.
+    """
+    if inotify_instances() < INOTIFY_NEEDED:
+        INOTIFY_FILE.write_text(str(INOTIFY_NEEDED))
+
+
+def inotify_instances() -> int:
+    """How many inotify instances a user may have on this host."""
+    return int(INOTIFY_FILE.read_text())
 
 
 async def boot(plan: Boot) -> None:

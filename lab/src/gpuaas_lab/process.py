@@ -18,7 +18,12 @@ async def output(
 ) -> str:
     """Run a command and return its standard output; a failure carries the end of its errors."""
     process = await _start(argv, PIPE if stdin is not None else DEVNULL, env)
-    out, err = await process.communicate(stdin.encode() if stdin is not None else None)
+    try:
+        out, err = await process.communicate(stdin.encode() if stdin is not None else None)
+    except asyncio.CancelledError:
+        process.kill()
+        await process.wait()
+        raise
     if process.returncode:
         raise _failure(argv, process.returncode, err.decode(errors="replace"))
     return out.decode(errors="replace")
