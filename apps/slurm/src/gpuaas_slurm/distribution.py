@@ -1,0 +1,58 @@
+"""What each supported distribution calls things: packages by role, plugin folder, known gaps.
+
+Data only. Install steps and preflight read it; versions are never assumed from it but read from the
+daemons.
+"""
+
+from dataclasses import dataclass
+
+PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A symbolic link a package lacks; removed again with everything else."""
+
+    path: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One release of a distribution."""
+
+    codename: str
+    pmix: str
+    links: tuple[Link, ...] = ()
+
+    @property
+    def controller(self) -> tuple[str, ...]:
+        """Packages of a controller with accounting."""
+        return (
+            "mariadb-server",
+            "munge",
+            "slurm-client",
+            "slurm-wlm-mysql-plugin",
+            "slurmctld",
+            "slurmdbd",
+            self.pmix,
+        )
+
+    @property
+    def worker(self) -> tuple[str, ...]:
+        """Packages of a worker."""
+        return ("munge", "slurm-client", "slurmd", self.pmix)
+
+
+PMIX_FOLDER = "/usr/lib/x86_64-linux-gnu/pmix2/lib"
+
+DEBIAN_12 = Distribution(
+    "bookworm",
+    "libpmix2",
+    # Its plugin opens the name without a version, which only the -dev package has; without it every
+    # daemon says at each start that it cannot load the library.
+    (Link(f"{PMIX_FOLDER}/libpmix.so", "libpmix.so.2"),),
+)
+DEBIAN_13 = Distribution("trixie", "libpmix2t64")
+
+DISTRIBUTIONS = {found.codename: found for found in (DEBIAN_12, DEBIAN_13)}

@@ -1,0 +1,71 @@
+"""Drop-ins for the distribution's systemd units: order, restarts, and how slurmd registers.
+
+Drop-ins only: the packages' own files stay as they are, and removing ours undoes all of it.
+"""
+
+from gpuaas_slurm.model import Cluster, Machine
+from gpuaas_slurm.render.files import RenderedFile, header
+from gpuaas_slurm.render.gres_conf import gres_of_node
+from gpuaas_slurm.render.slurm_conf import SPOOL
+
+FOLDER = "/etc/systemd/system"
+DROP_IN = "60-gpuaas.conf"
+
+RESTART = "Restart=on-failure\nRestartSec=3\n"
+
+
+def slurmctld_unit(cluster: Cluster) -> RenderedFile:
+    """Render the controller's drop-in; it exits when its accounting daemon does not answer."""
+    order = "After=slurmdbd.service\nWants=slurmdbd.service\n" if cluster.accounting else ""
+    return _drop_in(
+        cluster, "slurmctld", f"[Unit]\n{order}StartLimitIntervalSec=0\n\n[Service]\n{RESTART}"
+    )
+
+
+def slurmdbd_unit(cluster: Cluster) -> RenderedFile:
+    """Render the accounting daemon's drop-in; one that waits for its database ignores a stop."""
+    return _drop_in(
+        cluster,
+        "slurmdbd",
+        "[Unit]\nAfter=mariadb.service\nWants=mariadb.service\nStartLimitIntervalSec=0\n\n"
+        f"[Service]\n{RESTART}TimeoutStopSec=20\n",
+    )
+
+
+def slurmd_unit(cluster: Cluster, machine: Machine) -> RenderedFile:
+    """Render a worker's drop-in: the node it registers as."""
+    # Values are names, numbers and addresses checked by the model: nothing here needs escaping.
+    options = f"-N {machine.name} -Z --conf '{node_line(machine)}'"
+    return _drop_in(
+        cluster,
+        "slurmd",
+        "[Unit]\nStartLimitIntervalSec=0\n\n"
+        f'[Service]\nEnvironment="SLURMD_OPTIONS={options}"\n'
+        f"ExecStartPre=/bin/mkdir -p {SPOOL}\n{RESTART}",
+    )
+
+
+def node_line(machine: Machine) -> str:
+    """Return what the node says of itself when it registers, in slurm.conf's words."""
+    words = [
+        f"NodeAddr={machine.address}",
+        f"CPUs={machine.cpus}",
+        "Boards=1",
+        f"SocketsPerBoard={machine.sockets}",
+        f"CoresPerSocket={machine.cores_per_socket}",
+        f"ThreadsPerCore={machine.threads_per_core}",
+        f"RealMemory={machine.memory_mib}",
+    ]
+    if machine.node_features:
+        words.append(f"Feature={','.join(machine.node_features)}")
+    if machine.gpus:
+        words.append(f"Gres={gres_of_node(machine)}")
+    return " ".join(words)
+
+
+def _drop_in(cluster: Cluster, service: str, body: str) -> RenderedFile:
+    return RenderedFile(
+        f"{FOLDER}/{service}.service.d/{DROP_IN}",
+        f"{header(cluster)}\n{body}",
+        restarts=(service,),
+    )
