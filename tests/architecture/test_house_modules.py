@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tests.architecture import tree
 
 USUAL = 300
@@ -28,3 +30,11 @@ def _sizes() -> dict[str, int]:
         for path in modules
         if tree.name(path) not in GENERATED
     }
+
+
+def test_every_test_module_has_a_name_of_its_own() -> None:
+    """Test folders are no packages, so pytest imports each file by its bare name."""
+    tests = [path for path in tree.files() if path.suffix == ".py" and "tests" in path.parts]
+    names = Counter(path.name for path in tests if path.name != "conftest.py")
+
+    assert [name for name, times in names.items() if times > 1] == []
