@@ -15,13 +15,16 @@ from gpuaas_contract.audit import (
     VerificationQuery,
     time_text,
 )
+from gpuaas_contract.common import API_PREFIX
+from gpuaas_contract.operate import TimelineEntry, TimelineKind
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.audit import store
 from gpuaas_platform.audit.chain import PURPOSE, head_now
 from gpuaas_platform.audit.verify import Scope, chain_verify
 from gpuaas_platform.kernel.call import Call
-from gpuaas_platform.kernel.caller import PLATFORM, Caller, Reach
-from gpuaas_platform.kernel.database import Record
+from gpuaas_platform.kernel.caller import PLATFORM, Caller, Place, Reach
+from gpuaas_platform.kernel.correlation import Correlated, CorrelationQuery, scope_of
+from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.keyring import keyring_of
 from gpuaas_platform.kernel.paging import cursor_decode, cursor_encode
 
@@ -125,3 +128,36 @@ def _entry(row: Record) -> dict[str, object]:
     if row["at"] is not None:
         entry["at"] = time_text(row["at"])
     return entry
+
+
+async def chain_waiting(conn: Connection) -> int:
+    """How many entries wait for their place in the chain."""
+    return await store.unchained_count(conn)
+
+
+async def correlated(conn: Connection, query: CorrelationQuery) -> list[Correlated]:
+    """Entries of a timeline: what was done or refused under a correlation id."""
+    return [_correlated(row) for row in await store.entries_correlated(conn, query)]
+
+
+def _correlated(row: Record) -> Correlated:
+    target = f"{row['target_kind']} {row['target_id']}"
+    verb = {"allowed": "did", "denied": "was refused", "failed": "failed to do"}[row["outcome"]]
+    entry = TimelineEntry(
+        at=row["at"],
+        kind=TimelineKind.AUDIT,
+        id=row["id"],
+        title=f"{row['actor_id']} {verb} {row['action']} on {target}.",
+        status=row["outcome"],
+        actor=row["actor_id"],
+        scope=scope_of(Place(row["org_id"], row["project_id"])),
+        links={"audit": f"{API_PREFIX}/audit?correlation_id={row['correlation_id']}"},
+        detail={
+            "action": row["action"],
+            "target_kind": row["target_kind"],
+            "target_id": row["target_id"],
+            "reason": row["reason"],
+            **row["detail"],
+        },
+    )
+    return Correlated(row["tl_key"], entry)

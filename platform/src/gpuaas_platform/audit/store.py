@@ -9,7 +9,9 @@ from typing import Final
 
 from gpuaas_contract.audit import AuditFilter, ChainHead
 from gpuaas_contract.ids import RANDOM_BYTES, Prefix, id_make
+from gpuaas_contract.permissions import Permission
 from gpuaas_platform.kernel.caller import Reach
+from gpuaas_platform.kernel.correlation import CorrelatedRows, CorrelationQuery, correlated_sql
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.listing import Conditions, Listing, listing_sql
 
@@ -203,3 +205,12 @@ def _id_at(at: datetime, later_ms: int) -> str:
     """The least id of an entry made at a moment (or so much later)."""
     milliseconds = int(at.timestamp() * 1000) + later_ms
     return id_make(Prefix.AUDIT, min(max(milliseconds, 0), _LAST_MS), bytes(RANDOM_BYTES))
+
+
+async def entries_correlated(conn: Connection, query: CorrelationQuery) -> list[Record]:
+    """Entries that carry a correlation id, for its timeline."""
+    sql, args = correlated_sql(_CORRELATED, query)
+    return await conn.fetch(sql, *args)
+
+
+_CORRELATED: Final = CorrelatedRows("audit_entries", "at", "id", Permission.AUDIT_READ)

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpuaas_contract.capacity import Allocation, AllocationCreate
-from gpuaas_contract.common import Page
+from gpuaas_contract.common import API_PREFIX, Page
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
+from gpuaas_contract.operate import TimelineEntry, TimelineKind
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.policy import Dimension
 from gpuaas_contract.states import ALLOCATION, AllocationStatus
@@ -18,6 +19,7 @@ from gpuaas_platform.capacity.service import kinds_require, name_taken
 from gpuaas_platform.identity.places import project_place
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Place
+from gpuaas_platform.kernel.correlation import Correlated, CorrelationQuery, scope_of
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, not_found
@@ -229,3 +231,25 @@ def _emit(work: Work, allocation: Allocation, status: AllocationStatus) -> None:
     place = Place(allocation.org_id, allocation.project_id)
     data = {"allocation_id": allocation.id, "name": allocation.name, "sku": allocation.sku}
     work.emit(Happened(f"capacity.allocation.{status}", allocation.id, place, data))
+
+
+async def correlated(conn: Connection, query: CorrelationQuery) -> list[Correlated]:
+    """Entries of a timeline: allocations made under a correlation id."""
+    return [_correlated(row) for row in await store.allocations_correlated(conn, query)]
+
+
+def _correlated(row: Record) -> Correlated:
+    entry = TimelineEntry(
+        at=row["created_at"],
+        kind=TimelineKind.ALLOCATION,
+        id=row["id"],
+        title=f"Allocation {row['name']} ({row['sku']} in {row['region']}) is {row['status']}.",
+        status=row["status"],
+        scope=scope_of(Place(row["org_id"], row["project_id"])),
+        links={"allocation": f"{API_PREFIX}/allocations/{row['id']}"},
+        detail={
+            "reason": row["status_reason"],
+            "app_instance_id": row["bound_instance_id"],
+        },
+    )
+    return Correlated(row["tl_key"], entry)

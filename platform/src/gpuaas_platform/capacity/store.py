@@ -12,7 +12,9 @@ from gpuaas_contract.capacity import (
     RegionCreate,
     SkuCreate,
 )
+from gpuaas_contract.permissions import Permission
 from gpuaas_platform.kernel.caller import Place, Reach
+from gpuaas_platform.kernel.correlation import CorrelatedRows, CorrelationQuery, correlated_sql
 from gpuaas_platform.kernel.database import Connection, Record
 
 _ALLOCATION = (
@@ -243,3 +245,12 @@ async def quota_list(conn: Connection, place: Place) -> list[Record]:
         " ORDER BY q.project_id, q.sku FOR UPDATE OF q",
         place.org_id, place.project_id or "",
     )  # fmt: skip
+
+
+async def allocations_correlated(conn: Connection, query: CorrelationQuery) -> list[Record]:
+    """Allocations made under a correlation id, for its timeline."""
+    sql, args = correlated_sql(_CORRELATED, query)
+    return await conn.fetch(sql, *args)
+
+
+_CORRELATED = CorrelatedRows("allocations", "created_at", "id", Permission.ALLOCATION_READ)

@@ -30,6 +30,7 @@ from gpuaas_platform.http.errors import errors_install
 from gpuaas_platform.identity.life import identity_life
 from gpuaas_platform.identity.routes import router as identity_router
 from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.operate.life import operate_running
 from gpuaas_platform.operate.routes import router as operate_router
 from gpuaas_platform.policy.routes import router as policy_router
 
@@ -52,6 +53,7 @@ _LIVES: tuple[Callable[[Platform], AbstractAsyncContextManager[None]], ...] = (
     chain_running,
     events_running,
     apps_life,
+    operate_running,
 )
 # The framework's own telemetry would keep bodies and messages; the edge traces without them.
 _NO_TELEMETRY: TelemetryConfig = {
