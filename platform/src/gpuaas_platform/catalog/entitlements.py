@@ -40,12 +40,7 @@ async def entitlement_create(
     """Let a tenant or project use an app."""
     place = await _place(work.conn, place_id)
     _giver_require(work, place)
-    sight = store.Sight(
-        everything=place.project_id is None, org_ids=(place.org_id,) if place.org_id else ()
-    )
-    app = await store.app_read(work.conn, body.app_slug, sight)
-    if app is None:
-        raise not_found("app", body.app_slug)
+    app = await _app_to_give(work.conn, place, body.app_slug)
     row = await store.entitlement_insert(
         work.conn,
         store.NewEntitlement(
@@ -79,7 +74,7 @@ async def entitlement_update(
 async def entitlement_delete(work: Work, entitlement_id: str) -> Answer[EntitlementRead]:
     """Take an entitlement back: no new deploys; instances that exist stay."""
     row = await _locked(work, entitlement_id)
-    await store.entitlement_delete(work.conn, entitlement_id)
+    await store.entitlement_revoke(work.conn, entitlement_id, work.now)
     _record(work, row, row["slug"], ("revoked", _content(row), None))
     return Answer(None, 204)
 
@@ -125,6 +120,17 @@ def warnings_of(
             elif tenant is not None and name != "limits" and pointer in tenant.settings.fixed:
                 message = f"{pointer} is fixed by the tenant's entitlement"
                 yield EntitlementWarning(pointer=where, message=message)
+
+
+async def _app_to_give(conn: Connection, place: Place, slug: str) -> Record:
+    """The app; for a project only one its tenant is entitled to, others are not there for it."""
+    app = await store.app_read(conn, slug, store.Sight(everything=True, org_ids=()))
+    if app is not None and place.project_id is not None:
+        rows = await store.entitlements_at(conn, place, [app["id"]])
+        app = app if entitled_at(place, rows, app["id"]).tenant is not None else None
+    if app is None:
+        raise not_found("app", slug)
+    return app
 
 
 async def _changed(

@@ -77,7 +77,7 @@ async def app_lock(conn: Connection, slug: str) -> Record | None:
 
 
 async def app_read(conn: Connection, slug: str, sight: Sight) -> Record | None:
-    """One app in sight."""
+    """One app in sight, also of a tenant that was entitled once: its instances still need it."""
     rows = await _apps(conn, sight, "", 1, slug)
     return rows[0] if rows else None
 
@@ -96,7 +96,8 @@ async def _apps(
         " AS latest_version FROM apps a"
         " WHERE a.slug > $3 AND ($5::text IS NULL OR a.slug = $5)"
         " AND ($1 OR EXISTS (SELECT FROM entitlements e WHERE e.app_id = a.id"
-        " AND e.project_id IS NULL AND e.org_id = ANY($2)))"
+        " AND e.project_id IS NULL AND e.org_id = ANY($2)"
+        " AND (e.revoked_at IS NULL OR $5::text IS NOT NULL)))"
         " ORDER BY a.slug LIMIT $4",
         sight.everything, list(sight.org_ids), after, limit, slug,
     )  # fmt: skip
@@ -194,7 +195,8 @@ async def entitlement_insert(conn: Connection, new: NewEntitlement) -> Record | 
 async def entitlement_read(conn: Connection, entitlement_id: str) -> Record | None:
     """One entitlement with its app's slug."""
     return await conn.fetchrow(
-        "SELECT e.*, a.slug FROM entitlements e JOIN apps a ON a.id = e.app_id WHERE e.id = $1",
+        "SELECT e.*, a.slug FROM entitlements e JOIN apps a ON a.id = e.app_id"
+        " WHERE e.id = $1 AND e.revoked_at IS NULL",
         entitlement_id,
     )
 
@@ -202,8 +204,8 @@ async def entitlement_read(conn: Connection, entitlement_id: str) -> Record | No
 async def entitlement_lock(conn: Connection, entitlement_id: str) -> Record | None:
     """One entitlement, held until the transaction ends."""
     return await conn.fetchrow(
-        "SELECT e.*, a.slug FROM entitlements e JOIN apps a ON a.id = e.app_id WHERE e.id = $1"
-        " FOR UPDATE OF e",
+        "SELECT e.*, a.slug FROM entitlements e JOIN apps a ON a.id = e.app_id"
+        " WHERE e.id = $1 AND e.revoked_at IS NULL FOR UPDATE OF e",
         entitlement_id,
     )
 
@@ -219,9 +221,12 @@ async def entitlement_update(
     )  # fmt: skip
 
 
-async def entitlement_delete(conn: Connection, entitlement_id: str) -> None:
+async def entitlement_revoke(conn: Connection, entitlement_id: str, now: datetime) -> None:
     """Take an entitlement back."""
-    await conn.execute("DELETE FROM entitlements WHERE id = $1", entitlement_id)
+    await conn.execute(
+        "UPDATE entitlements SET revoked_at = $2, revision = revision + 1 WHERE id = $1",
+        entitlement_id, now,
+    )  # fmt: skip
 
 
 async def entitlement_list(
@@ -230,7 +235,7 @@ async def entitlement_list(
     """Entitlements given at exactly this place, newest first."""
     return await conn.fetch(
         "SELECT e.*, a.slug FROM entitlements e JOIN apps a ON a.id = e.app_id"
-        " WHERE e.org_id = $1 AND e.project_id IS NOT DISTINCT FROM $2"
+        " WHERE e.org_id = $1 AND e.project_id IS NOT DISTINCT FROM $2 AND e.revoked_at IS NULL"
         " AND ($3::text IS NULL OR e.id < $3) ORDER BY e.id DESC LIMIT $4",
         place.org_id, place.project_id, before, limit,
     )  # fmt: skip
@@ -239,7 +244,7 @@ async def entitlement_list(
 async def entitlements_at(conn: Connection, place: Place, app_ids: Sequence[str]) -> list[Record]:
     """Entitlements to these apps that hold at a place: the tenant's, then the project's."""
     return await conn.fetch(
-        "SELECT * FROM entitlements WHERE org_id = $1 AND app_id = ANY($3)"
+        "SELECT * FROM entitlements WHERE org_id = $1 AND app_id = ANY($3) AND revoked_at IS NULL"
         " AND (project_id IS NULL OR project_id = $2) ORDER BY project_id NULLS FIRST",
         place.org_id, place.project_id, list(app_ids),
     )  # fmt: skip

@@ -47,7 +47,8 @@ END $$;
 CREATE TRIGGER app_versions_keep BEFORE UPDATE OR DELETE ON app_versions
     FOR EACH ROW EXECUTE FUNCTION app_version_keep();
 
--- A project's entitlement narrows its tenant's; without the tenant's it has no effect.
+-- A project's entitlement narrows its tenant's; without the tenant's it has no effect. One that was
+-- taken back stays: the tenant can still read what the instances it has are made of.
 CREATE TABLE entitlements (
     id text PRIMARY KEY,
     app_id text NOT NULL REFERENCES apps (id),
@@ -57,7 +58,9 @@ CREATE TABLE entitlements (
     settings jsonb NOT NULL,
     revision int NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL,
-    FOREIGN KEY (project_id, org_id) REFERENCES projects (id, org_id),
-    UNIQUE NULLS NOT DISTINCT (org_id, project_id, app_id)
+    revoked_at timestamptz,
+    FOREIGN KEY (project_id, org_id) REFERENCES projects (id, org_id)
 );
+CREATE UNIQUE INDEX entitlements_one ON entitlements (org_id, project_id, app_id)
+    NULLS NOT DISTINCT WHERE revoked_at IS NULL;
 CREATE INDEX entitlements_app ON entitlements (app_id);

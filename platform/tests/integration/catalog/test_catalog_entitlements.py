@@ -185,6 +185,28 @@ async def test_taking_back_stops_new_deploys_at_once(house: House) -> None:
     assert (await house.client.get(path, headers=house.admin)).status_code == 404
 
 
+async def test_what_was_entitled_once_stays_readable_but_not_deployable(house: House) -> None:
+    tenant = await entitle(house.client, house.operator, house.tenant, "web")
+    await entitle(house.client, house.admin, house.project, "web")
+    gone = await house.client.delete(f"/entitlements/{tenant['id']}", headers=house.operator)
+    assert gone.status_code == 204
+    assert (await house.refusal("1.0.0")).code is ErrorCode.NOT_FOUND
+    path = f"{house.project}/entitlements"
+    early = await house.client.post(path, json={"app_slug": "web"}, headers=house.admin)
+    assert early.status_code == 404
+    listed = await house.client.get("/apps", headers=house.member)
+    assert listed.json()["items"] == []
+    kept = await house.client.get("/apps/web/versions/1.0.0", headers=house.member)
+    assert kept.json()["manifest"]["operations"][0]["kind"] == "deploy"
+    form = f"{house.project}/apps/web/versions/1.0.0/form"
+    day_two = await house.client.get(form, params={"kind": "stop"}, headers=house.member)
+    assert day_two.json()["confirmation"]["title"] == "Stop the service?"
+    assert (await house.client.get(form, headers=house.member)).status_code == 404
+    await entitle(house.client, house.operator, house.tenant, "web")
+    async with house.platform.db.connection() as conn:
+        await service.deployable_version(conn, house.place, "web", "1.0.0")
+
+
 async def test_an_input_is_tried_without_asking_for_anything(house: House) -> None:
     limits = {"/settings/port": {"maximum": 9000}}
     await house.entitle_all(settings={"limits": limits})
