@@ -8,8 +8,15 @@ refused, because the password has travelled in the clear.
 from fastapi import Request, Response
 
 from gpuaas_contract.errors import ErrorCode
-from gpuaas_contract.identity import CSRF_COOKIE, LOOPBACK_SESSION_COOKIE, SESSION_COOKIE
+from gpuaas_contract.identity import (
+    CSRF_COOKIE,
+    LOOPBACK_OIDC_COOKIE,
+    LOOPBACK_SESSION_COOKIE,
+    OIDC_COOKIE,
+    SESSION_COOKIE,
+)
 from gpuaas_platform.identity.credentials import csrf_token
+from gpuaas_platform.identity.sessions import SessionBegun
 from gpuaas_platform.kernel.call import Platform, source_of
 from gpuaas_platform.kernel.problems import PlatformError
 
@@ -36,6 +43,21 @@ def same_site_require(request: Request) -> None:
         raise PlatformError(ErrorCode.CSRF_FAILED, "Sign in from the platform's own page.")
 
 
+def session_answer(platform: Platform, begun: Response, *, secure: bool) -> Response:
+    """Move the session's secret from the rules' answer into the browser's cookies."""
+    told = SessionBegun.model_validate_json(bytes(begun.body))
+    headers = {
+        name: value
+        for name, value in begun.headers.items()
+        if name not in {"content-length", "content-type"}
+    }
+    answer = Response(
+        told.session.model_dump_json(), begun.status_code, headers, "application/json"
+    )
+    session_cookies_set(answer, told.secret, platform.settings.session_seconds, secure=secure)
+    return answer
+
+
 def session_cookies_set(response: Response, secret: str, seconds: int, *, secure: bool) -> None:
     """Give the browser its session, and its scripts the token they send along."""
     name = SESSION_COOKIE if secure else LOOPBACK_SESSION_COOKIE
@@ -45,6 +67,23 @@ def session_cookies_set(response: Response, secret: str, seconds: int, *, secure
     response.set_cookie(
         CSRF_COOKIE, csrf_token(secret), max_age=seconds, path="/", secure=secure, samesite="lax"
     )
+
+
+def flow_cookie_set(response: Response, value: str, seconds: int, *, secure: bool) -> None:
+    """Let the browser hold the sign-in it began; no seconds take it away again."""
+    response.set_cookie(
+        _flow_name(secure=secure), value, max_age=seconds, path="/", secure=secure,
+        httponly=True, samesite="lax",
+    )  # fmt: skip
+
+
+def flow_cookie_of(request: Request, *, secure: bool) -> str | None:
+    """The sign-in this browser began."""
+    return request.cookies.get(_flow_name(secure=secure))
+
+
+def _flow_name(*, secure: bool) -> str:
+    return OIDC_COOKIE if secure else LOOPBACK_OIDC_COOKIE
 
 
 def session_cookies_clear(response: Response, *, secure: bool) -> None:

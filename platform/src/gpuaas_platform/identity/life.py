@@ -6,7 +6,10 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
+import httpx2
+
 from gpuaas_platform.identity.bootstrap import bootstrap_from_settings
+from gpuaas_platform.identity.oidc import Provider
 from gpuaas_platform.identity.parts import Parts, parts_keep
 from gpuaas_platform.identity.passwords import Passwords
 from gpuaas_platform.identity.store import throttles, tokens
@@ -16,16 +19,20 @@ from gpuaas_platform.kernel.loops import Loop, loop_running
 
 _REMEMBER_ENDED: Final = timedelta(days=1)
 _SWEEP_SECONDS: Final = 600.0
+_PROVIDER_SECONDS: Final = 10.0
 
 
 @asynccontextmanager
 async def identity_life(platform: Platform) -> AsyncIterator[None]:
     """Run for as long as the process serves."""
-    parts_keep(platform, Parts(Passwords()))
-    await bootstrap_from_settings(platform)
     sweep = Loop("identity-sweep", partial(_sweep, platform), _SWEEP_SECONDS, "identity.sweep")
-    async with loop_running(platform.signals, sweep):
-        yield
+    async with httpx2.AsyncClient(timeout=_PROVIDER_SECONDS) as http:
+        configured = platform.settings.oidc_issuer is not None
+        provider = Provider(platform.settings, http) if configured else None
+        parts_keep(platform, Parts(Passwords(), provider))
+        await bootstrap_from_settings(platform)
+        async with loop_running(platform.signals, sweep):
+            yield
 
 
 async def _sweep(platform: Platform) -> None:

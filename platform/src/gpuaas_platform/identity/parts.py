@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from gpuaas_platform.identity.oidc import Provider
 from gpuaas_platform.identity.passwords import Passwords
 from gpuaas_platform.kernel.call import Platform
 
@@ -11,9 +12,10 @@ _PART: Final = "identity"
 
 @dataclass(frozen=True)
 class Parts:
-    """The password hasher."""
+    """The password hasher, and the OIDC provider where one is configured."""
 
     passwords: Passwords
+    provider: Provider | None = None
 
 
 def parts_keep(platform: Platform, parts: Parts) -> None:

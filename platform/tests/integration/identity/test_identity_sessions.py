@@ -1,9 +1,8 @@
 """Signing in and out: cookies, CSRF, expiry, throttling, the same answer for every failure."""
 
-from identity_fixtures import ADMIN, PASSWORD, Browser, World
+from identity_fixtures import ADMIN, Browser, World
 
-from gpuaas_contract.identity import CSRF_COOKIE, LOOPBACK_SESSION_COOKIE, SESSION_COOKIE
-from gpuaas_platform.kernel.clock import Clock
+from gpuaas_contract.identity import CSRF_COOKIE, LOOPBACK_SESSION_COOKIE
 
 
 async def test_sign_in_gives_a_session_and_whoami_knows_it(admin: Browser) -> None:

@@ -4,10 +4,18 @@ from fastapi import APIRouter
 
 from gpuaas_platform.identity.routes.access import router as access_router
 from gpuaas_platform.identity.routes.accounts import router as accounts_router
+from gpuaas_platform.identity.routes.oidc import router as oidc_router
 from gpuaas_platform.identity.routes.sign_in import router as sign_in_router
 from gpuaas_platform.identity.routes.tenants import router as tenants_router
 from gpuaas_platform.identity.routes.users import router as users_router
 
 router = APIRouter(tags=["identity"])
-for part in (sign_in_router, tenants_router, users_router, accounts_router, access_router):
+for part in (
+    sign_in_router,
+    oidc_router,
+    tenants_router,
+    users_router,
+    accounts_router,
+    access_router,
+):
     router.include_router(part)

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Request, Response
 
 from gpuaas_contract.access import Whoami
 from gpuaas_contract.common import Page
-from gpuaas_contract.identity import AuthMethods, Session, SignIn
+from gpuaas_contract.identity import Session, SignIn
 from gpuaas_platform.identity import sessions, whoami
 from gpuaas_platform.identity.cookies import (
     browser_secure,
     same_site_require,
+    session_answer,
     session_cookies_clear,
-    session_cookies_set,
 )
 from gpuaas_platform.kernel.call import CallDep, OpenCallDep
 from gpuaas_platform.kernel.paging import Cursor, Limit
@@ -21,18 +21,13 @@ from gpuaas_platform.kernel.work import mutate
 router = APIRouter()
 
 
-@router.get("/auth/methods", operation_id="auth_methods_read")
-async def auth_methods_read(_: OpenCallDep) -> AuthMethods:
-    """Tell the ways to sign in here."""
-    return AuthMethods(local=True, oidc=None)
-
-
 @router.post("/sessions", operation_id="session_create", status_code=201, response_model=Session)
 async def session_create(call: OpenCallDep, given: SignIn, request: Request) -> Response:
     """Sign in with email and password; the session goes into a cookie."""
     same_site_require(request)
     secure = browser_secure(call.platform, request)
-    return session_answer(await sessions.session_create(call, given), call, secure=secure)
+    begun = await sessions.session_create(call, given)
+    return session_answer(call.platform, begun, secure=secure)
 
 
 @router.get("/sessions", operation_id="session_list")
@@ -55,19 +50,3 @@ async def session_end(call: CallDep, session_id: str, request: Request) -> Respo
 async def whoami_read(call: CallDep) -> Whoami:
     """Tell the caller who they are and what they may do."""
     return await whoami.whoami(call)
-
-
-def session_answer(begun: Response, call: OpenCallDep, *, secure: bool) -> Response:
-    """Move the session's secret from the rules' answer into the browser's cookie."""
-    told = sessions.SessionBegun.model_validate_json(bytes(begun.body))
-    headers = {
-        name: value
-        for name, value in begun.headers.items()
-        if name not in {"content-length", "content-type"}
-    }
-    answer = Response(
-        told.session.model_dump_json(), begun.status_code, headers, "application/json"
-    )
-    seconds = call.platform.settings.session_seconds
-    session_cookies_set(answer, told.secret, seconds, secure=secure)
-    return answer
