@@ -11,9 +11,9 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
+import house_tree as tree
 import pytest
 
-from tests.architecture import tree
 from tools.setup import PACKAGES
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,8 @@ import shlex
 import shutil
 from pathlib import Path
 
+import house_tree as tree
 import pytest
-
-from tests.architecture import tree
 
 _FENCE = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")

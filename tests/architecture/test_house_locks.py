@@ -6,12 +6,12 @@ import re
 import tomllib
 from pathlib import Path
 
+import house_tree as tree
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tests.architecture import tree
 from tools.lock import PRODUCTION
 from tools.setup import PACKAGES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.architecture import tree
+import house_tree as tree
 
 USUAL = 300
 MOST = 0.9

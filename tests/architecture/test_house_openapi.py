@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.architecture import tree
+import house_tree as tree
 
 
 def test_the_committed_contract_is_up_to_date() -> None:

@@ -8,9 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import house_tree as tree
 import pytest
-
-from tests.architecture import tree
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tests.architecture import tree
+import house_tree as tree
+
 from tools import document
 
 PAGE = tree.ROOT / "docs" / "settings.md"

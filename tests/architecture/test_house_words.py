@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import house_tree as tree
 import pytest
-
-from tests.architecture import tree
 
 AGNOSTIC = ("contract", "platform", "sdk", "agent", "cli", "console", "openapi")
 ANYWHERE = ("slurm", "munge")
