@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,9 +73,14 @@ class ServedPlatform:
 
 @contextmanager
 def served(**environment: str) -> Iterator[ServedPlatform]:
-    """A platform process for the length of a block; settings in upper case, without the prefix."""
-    platform = ServedPlatform({f"GPUAAS_{name}": value for name, value in environment.items()})
-    try:
-        yield platform
-    finally:
-        platform.close()
+    """A platform process for the length of a block; settings in upper case, without the prefix.
+
+    Its data folder is a temporary one unless it is given.
+    """
+    with tempfile.TemporaryDirectory(prefix="gpuaas-served-") as folder:
+        given = {"DATA_DIR": folder} | environment
+        platform = ServedPlatform({f"GPUAAS_{name}": value for name, value in given.items()})
+        try:
+            yield platform
+        finally:
+            platform.close()

@@ -87,6 +87,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     }
     settings = Settings(**given)
     logs_configure(settings)
+    settings.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
     with tracing_running(settings), _database_url(settings) as url:
         asyncio.run(migrate(url))
         listener = _listener(settings)
