@@ -6,10 +6,13 @@ its own, so the host's mount table never holds it and nothing can be left mounte
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpuaas_lab import cgroups, names, process
+from gpuaas_lab.errors import BootFailed, CommandFailed
 
 # $1: mount source. $2: lower layer. $3: machine folder. $4: control groups, one a line.
 #
@@ -64,7 +67,8 @@ def limits_raise() -> None:
     twentieth machine would hang half booted. Only ever raised, and never lowered again.
     """
     if inotify_instances() < INOTIFY_NEEDED:
-        INOTIFY_FILE.write_text(str(INOTIFY_NEEDED))
+        with contextlib.suppress(OSError):  # a few machines fit anyway; the doctor warns
+            INOTIFY_FILE.write_text(str(INOTIFY_NEEDED))
 
 
 def inotify_instances() -> int:
@@ -77,7 +81,7 @@ async def boot(plan: Boot) -> None:
     log = console_log(plan.folder)
     log.touch(mode=0o600)
     if cgroups.host_systemd():
-        await process.output(*_as_unit(plan, log))
+        await _start_unit(plan, log)
         return
     groups = cgroups.groups_make(plan.identity)
     await process.output(
@@ -96,9 +100,24 @@ def console_tail(folder: Path) -> str:
     return process.tail(console_log(folder))
 
 
+async def _start_unit(plan: Boot, log: Path) -> None:
+    """Start the machine's unit; systemd forgets the last one a moment after its processes ended."""
+    for _attempt in range(20):
+        try:
+            await process.output(*_as_unit(plan, log))
+        except CommandFailed as error:
+            if "already" not in error.message:
+                raise
+            await asyncio.sleep(0.1)
+        else:
+            return
+    raise BootFailed(f"systemd still holds the last unit of {plan.machine}")
+
+
 def _as_unit(plan: Boot, log: Path) -> list[str]:
     return [
         *("systemd-run", "--quiet", "--collect", f"--unit=gpuaas-lab-{plan.identity}"),
+        f"--description=GPUaaS lab machine {plan.lab}/{plan.machine}",
         *("--property=Type=exec", "--property=Delegate=yes", "--property=KillMode=mixed"),
         *("--property=TasksMax=infinity", f"--property=StandardOutput=append:{log}"),
         f"--property=StandardError=append:{log}",

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import re
 import shutil
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,12 +54,13 @@ async def lab_remove(settings: Settings, lab: str) -> bool:
     async with locked(store.lab_lock(settings, lab), f"lab {lab}"):
         folder = store.lab_folder(settings, lab)
         before = await asyncio.to_thread(leftovers, lab)
-        if not before.any() and not folder.exists():
+        stopped = list((settings.state / ".removing").glob(f"{lab}.*"))
+        if not before.any() and not folder.exists() and not stopped:
             store.lab_lock(settings, lab).unlink(missing_ok=True)
             return False
         await _power_off(names.machine_prefix(lab))
         await network.interfaces_delete(lab)
-        await process.output("rm", "-rf", "--one-file-system", folder)
+        await _disks_remove(settings, lab)
         await _prove_gone(lab)
         store.lab_lock(settings, lab).unlink(missing_ok=True)
     await _owner_forget(settings, lab)
@@ -97,6 +99,19 @@ async def orphans_remove(settings: Settings) -> list[str]:
                 owner.unlink(missing_ok=True)
                 gone.append(record.name)
     return gone
+
+
+async def _disks_remove(settings: Settings, lab: str) -> None:
+    """Remove the lab's folder: its name goes first, so that half a lab is never found under it."""
+    bin_folder = settings.state / ".removing"
+    bin_folder.mkdir(exist_ok=True, mode=0o700)
+    with contextlib.suppress(FileNotFoundError):
+        store.lab_folder(settings, lab).rename(bin_folder / f"{lab}.{time.time_ns()}")
+    # Also what an earlier `down` could not finish.
+    gone = sorted(bin_folder.glob(f"{lab}.*"))
+    await process.output("rm", "-rf", "--one-file-system", "--", *gone)
+    with contextlib.suppress(OSError):
+        bin_folder.rmdir()  # another lab may be on its way out
 
 
 async def _owner_forget(settings: Settings, lab: str) -> None:
