@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuaas_contract.manifest import Manifest, OperationSpec, PlacementRule, Topology, When
-from gpuaas_contract.pointers import MISSING, pointer_make, pointer_parts, pointer_read
+from gpuaas_contract.pointers import pointer_make, pointer_parts, pointer_read
 from gpuaas_contract.states import InstanceStatus, MemberStatus
 
 
@@ -92,8 +92,8 @@ def _seats(rule: PlacementRule, given: dict[str, Any]) -> list[Seat]:
 
 
 def _equal(found: Any, expected: Any) -> bool:  # noqa: ANN401 - JSON values
-    """Equality of JSON: true is not 1, and nothing equals what is missing."""
-    if found is MISSING or isinstance(found, bool) != isinstance(expected, bool):
+    """Equality of JSON: true is not 1. `MISSING` equals nothing."""
+    if isinstance(found, bool) != isinstance(expected, bool):
         return False
     return bool(found == expected)
 
