@@ -140,4 +140,4 @@ def _moved(queue: list[Waiting], ready: list[str], chosen: str) -> list[Waiting]
 
 
 def _with(one: Waiting, **changes: object) -> Waiting:
-    return Waiting(**(vars(one) | changes))  # type: ignore[arg-type] # values of the right types
+    return Waiting(**(vars(one) | changes))
