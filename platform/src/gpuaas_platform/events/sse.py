@@ -55,6 +55,7 @@ class EventStream(Response):
         with self._hub.subscribed(
             opening.caller_id, opening.interest, opening.after
         ) as subscription:
+            await subscription.begin()
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             pump = asyncio.create_task(self._pump(subscription, send))
             gone = asyncio.create_task(_disconnected(receive))

@@ -68,6 +68,11 @@ class Subscription:
         self.closed = True
         self._wake.set()
 
+    async def begin(self) -> None:
+        """Fix the place it begins at: whatever happens after this comes to the reader."""
+        if self.cursor is None:
+            self.cursor = await self._hub.located()
+
     async def next(self) -> bytes:
         """The next messages; nothing when it was roused or closed."""
         while not self.closed:

@@ -1,0 +1,58 @@
+"""The keyring's file: made once, shared by all replicas, never silently replaced."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.keyring import KeyringError, keyring_of
+
+
+async def test_the_file_is_made_once_and_readable_by_us_alone(platform: Platform) -> None:
+    first = await keyring_of(platform)
+    path = platform.settings.data_dir / "keyring.json"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(path.parent.glob("keyring.json.*")) == [], "nothing is left aside"
+    assert (await keyring_of(_replica(platform, path))).ids == first.ids
+    assert await platform.db.fetchval("SELECT key_id FROM keyring_keys") == first.ids[0]
+
+
+async def test_a_replica_without_the_file_says_so(platform: Platform, tmp_path: Path) -> None:
+    await keyring_of(platform)
+    elsewhere = tmp_path / "elsewhere" / "keyring.json"
+    with pytest.raises(KeyringError, match=r"Copy keyring\.json from another replica"):
+        await keyring_of(_replica(platform, elsewhere))
+    assert not elsewhere.exists()
+
+
+async def test_keys_of_another_installation_are_refused(platform: Platform, tmp_path: Path) -> None:
+    await keyring_of(platform)
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"keys": ["A" * 43 + "="]}))
+    other.chmod(0o600)
+    with pytest.raises(KeyringError, match="another installation's"):
+        await keyring_of(_replica(platform, other))
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"keys": []}', '{"keys": ["AAAA"]}', '{"keys": [1]}'])
+async def test_a_damaged_file_is_refused(platform: Platform, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "damaged.json"
+    path.write_text(text)
+    path.chmod(0o600)
+    with pytest.raises(KeyringError, match="does not hold keys"):
+        await keyring_of(_replica(platform, path))
+
+
+async def test_a_file_others_can_read_is_refused(platform: Platform, tmp_path: Path) -> None:
+    path = tmp_path / "open.json"
+    path.write_text(json.dumps({"keys": ["A" * 43 + "="]}))
+    path.chmod(0o644)
+    with pytest.raises(KeyringError, match="chmod 600"):
+        await keyring_of(_replica(platform, path))
+
+
+def _replica(platform: Platform, path: Path) -> Platform:
+    settings = platform.settings.model_copy(update={"keyring_file": path})
+    return dataclasses.replace(platform, settings=settings, parts={})
