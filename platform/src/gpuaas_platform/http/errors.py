@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from gpuaas_contract.errors import MEDIA_TYPE, ErrorCode, FieldError, Problem
+from gpuaas_platform.kernel.masking import shapes_masked
 from gpuaas_platform.kernel.problems import PlatformError, Unavailable
 
 _log = structlog.get_logger(__name__)
@@ -28,7 +29,7 @@ def problem_response(error: PlatformError, correlation_id: str) -> Response:
     problem = Problem(
         title=error.kind.title,
         status=error.kind.status,
-        detail=error.detail,
+        detail=shapes_masked(error.detail),
         code=error.code,
         correlation_id=correlation_id,
         retryable=error.kind.retryable,

@@ -18,6 +18,7 @@ from gpuaas_platform.kernel.caller import PLATFORM, SYSTEM, Caller, CallerKind
 from gpuaas_platform.kernel.clock import Clock
 from gpuaas_platform.kernel.database import Database
 from gpuaas_platform.kernel.limits import RateLimiter
+from gpuaas_platform.kernel.masking import shapes_masked
 from gpuaas_platform.kernel.problems import PlatformError, invalid
 from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.kernel.signals import Signals
@@ -128,7 +129,7 @@ async def _call(request: Request, platform: Platform, caller: Caller) -> Call:
         correlation_id=request.state.correlation_id,
         traceparent=request.state.traceparent,
         method=request.method,
-        path=request.url.path,
+        path=shapes_masked(request.url.path),  # a secret sent in place of an id is kept nowhere
         source=source_of(request),
         idempotency_key=key,
         request_hash=digest,

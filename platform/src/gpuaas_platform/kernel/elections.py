@@ -18,6 +18,7 @@ import structlog
 
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.database import Connection, prepare_connection, server_settings
+from gpuaas_platform.kernel.masking import error_told
 from gpuaas_platform.kernel.replica import session_name
 from gpuaas_platform.kernel.signals import Signals
 from gpuaas_platform.kernel.telemetry import LOOP_FAILURES
@@ -86,7 +87,9 @@ async def _candidate(platform: Platform, duty: Duty) -> None:
         except Exception as error:  # noqa: BLE001 - a duty outlives whatever one turn meets
             failures += 1
             LOOP_FAILURES.labels(duty.name).inc()
-            _log.warning("duty_interrupted", duty=duty.name, error=repr(error), failures=failures)
+            _log.warning(
+                "duty_interrupted", duty=duty.name, error=error_told(error), failures=failures
+            )
             await asyncio.sleep(min(0.1 * 2**failures, _MAX_DELAY))
 
 

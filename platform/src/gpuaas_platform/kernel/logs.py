@@ -1,23 +1,23 @@
 """Structured logs that share the correlation and trace ids; nothing secret passes.
 
 Configured once by `main.py`. Keys whose names say that they hold a secret are masked whatever
-their value; services simply never log secrets.
+their value, credentials are masked wherever their form tells them, and a failure is told by where
+it happened, never with which values. Services simply never log secrets.
 """
 
 import logging
+import traceback
 from collections.abc import MutableMapping
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, TextIO
 
 import structlog
 
+from gpuaas_platform.kernel.masking import MASK, error_told, shapes_masked
 from gpuaas_platform.kernel.settings import Settings
 
 _MASKED: Final = ("password", "secret", "token", "authorization", "cookie", "private", "credential")
-
-# Where it failed, never with which values: local variables may hold secrets.
-_TRACEBACKS: Final = structlog.processors.ExceptionRenderer(
-    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
-)
+_Raised = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
 def logs_configure(settings: Settings) -> None:
@@ -29,21 +29,19 @@ def logs_configure(settings: Settings) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
         secrets_mask,
     ]
-    renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer()
+    ending: list[structlog.typing.Processor] = (
+        [_FAILURES, structlog.processors.JSONRenderer()]
         if settings.log_format == "json"
-        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        else [structlog.dev.ConsoleRenderer(exception_formatter=_failure_print)]
     )
     structlog.configure(
-        processors=[*shared, _TRACEBACKS, renderer]
-        if settings.log_format == "json"
-        else [*shared, renderer],
+        processors=[*shared, *ending],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         cache_logger_on_first_use=True,
     )
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *ending],
     )
     handler = logging.StreamHandler()
     handler.setFormatter(formatter)
@@ -53,8 +51,45 @@ def logs_configure(settings: Settings) -> None:
 
 
 def secrets_mask(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Mask the value of every key whose name says that it is secret."""
-    for key in event:
+    """Mask the value of every key whose name says that it is secret, and every credential."""
+    for key, value in event.items():
         if any(word in key.lower() for word in _MASKED) and not key.endswith("_id"):
-            event[key] = "[masked]"
+            event[key] = MASK
+        elif isinstance(value, str):
+            event[key] = shapes_masked(value)
     return event
+
+
+def failure_frames(exc_info: _Raised) -> list[dict[str, Any]]:
+    """An exception and those before it, each with where it happened; no variables, no values."""
+    return [
+        {
+            "error": error_told(error),
+            "frames": [
+                f"{frame.filename}:{frame.lineno} in {frame.name}"
+                for frame in traceback.extract_tb(error.__traceback__)
+            ],
+        }
+        for error in _chain(exc_info[1])
+    ]
+
+
+_FAILURES: Final = structlog.processors.ExceptionRenderer(failure_frames)
+
+
+def _failure_print(out: TextIO, exc_info: _Raised) -> None:
+    for failure in failure_frames(exc_info):
+        lines = [failure["error"], *(f"  {place}" for place in failure["frames"])]
+        out.write("\n" + "\n".join(lines))
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The exception, then what it came from."""
+    found: list[BaseException] = []
+    current: BaseException | None = error
+    while current is not None and current not in found:
+        found.append(current)
+        current = current.__cause__ or (
+            None if current.__suppress_context__ else current.__context__
+        )
+    return found

@@ -3,9 +3,6 @@
 Called by the routes. Evidence is pasted by people, so credentials in it are masked first.
 """
 
-import re
-from typing import Final
-
 from gpuaas_contract.common import Page
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.operate import Gap, GapCreate, GapEvidence, GapStatus, GapUpdate
@@ -16,32 +13,12 @@ from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.correlation import scope_of
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.etag import etag_headers, match_require
+from gpuaas_platform.kernel.masking import secrets_masked
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 from gpuaas_platform.operate import store
 from gpuaas_platform.operate.store import GapFilter
-
-MASK: Final = "[masked]"
-_SECRETS: Final = (
-    # A header or a field whose name says that a secret follows.
-    re.compile(
-        r"(?i)((?:authorization|cookie|x-csrf-token|password|passwd|secret|token|private[_-]?key"
-        r"|api[_-]?key|credential)[\"']?\s*[:=]\s*[\"']?)(?:bearer\s+|basic\s+)?[^\s\"',;&}]+"
-    ),
-    re.compile(r"(?i)(bearer\s+)[^\s\"']+"),
-    # What can be told by its form: secrets of ours (see identity and webhooks), tokens, keys.
-    re.compile(r"()\b(?:gp[kptsn]|whsec)_[A-Za-z0-9_+/=-]{20,}"),
-    re.compile(r"()\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"),
-    re.compile(r"()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END[A-Z -]*-----|\Z)", re.DOTALL),
-)
-
-
-def secrets_masked(text: str) -> str:
-    """The text with what looks like a credential masked."""
-    for pattern in _SECRETS:
-        text = pattern.sub(lambda match: match[1] + MASK, text)
-    return text
 
 
 async def gap_create(work: Work, body: GapCreate) -> Answer[Gap]:

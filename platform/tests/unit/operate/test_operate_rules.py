@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from gpuaas_platform.kernel.elections import duty_lock
+from gpuaas_platform.kernel.masking import MASK, secrets_masked
 from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.replica import replica_name, session_name, session_parse
 from gpuaas_platform.kernel.waiting import wait_seconds
-from gpuaas_platform.operate.gaps import MASK, secrets_masked
 from gpuaas_platform.operate.health import sessions_of
 from gpuaas_platform.operate.timeline import _behind, _cursor, _position
 
