@@ -9,6 +9,7 @@ export NODE_NO_WARNINGS := 1
 
 SETUP := @$(PYTHON) -m tools.setup
 UNIT  := $(wildcard */tests/unit apps/*/tests/unit)
+BENCHES := $(patsubst bench/%.py,%,$(wildcard bench/[a-z]*.py))
 NPM   := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix console
 
 .DEFAULT_GOAL := help
@@ -56,18 +57,20 @@ lab: ## Boot N real local machines (N=3) and show them; `make clean` or gpuaas-l
 	$(SETUP) env lab
 	$(BIN)/gpuaas-lab up $(N)
 
-bench: ## Measure on real machines, beside the hand-written floor
+bench: ## Measure on real servers and machines, beside the floor each is held to (ONE=lab for one)
 	$(SETUP) env lab
-	$(BIN)/python -m bench
+	@for one in $(or $(ONE),$(BENCHES)); do \
+		echo "== bench/$$one.py"; $(BIN)/python -m bench.$$one || exit 1; done
 
 openapi: ## Write openapi/v1.json, the public contract, from the code
 	$(SETUP) env
 	$(BIN)/gpuaas-platform openapi > openapi/v1.json.new
 	@mv openapi/v1.json.new openapi/v1.json
 
-docs: ## Write the tables in docs/ that the code already says
+docs: ## Write the pages in docs/ that the code already says (settings, states)
 	$(SETUP) env
 	$(BIN)/python -m tools.document
+	$(BIN)/python -m tools.states
 	$(BIN)/python -m tools.manifest_guide
 
 lock: ## Write the locks in requirements/ (UPGRADE=1 moves the pins)
