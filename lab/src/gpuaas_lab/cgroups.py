@@ -13,7 +13,9 @@ from pathlib import Path
 from gpuaas_lab import names
 
 _ROOT = Path("/sys/fs/cgroup")
-_PARENT = "gpuaas-lab"
+# Not below a common group: labs come and go at the same time, and the last one out would remove it
+# under the feet of the next one in.
+_PREFIX = "gpuaas-lab-"
 
 
 def host_systemd() -> bool:
@@ -30,29 +32,22 @@ def hierarchies() -> list[Path]:
 
 def groups_make(machine: str) -> list[Path]:
     """Fresh groups for the machine."""
-    groups = [tree / _PARENT / machine for tree in hierarchies()]
+    groups = [tree / f"{_PREFIX}{machine}" for tree in hierarchies()]
     for group in groups:
-        group.mkdir(parents=True, exist_ok=True)
+        group.mkdir(exist_ok=True)
     return groups
 
 
 def groups_remove(scope: str) -> None:
     """Remove the groups of the machines in scope; they must be empty."""
-    for tree in hierarchies():
-        parent = tree / _PARENT
-        if not parent.is_dir():
-            continue
-        for group in parent.iterdir():
-            if group.is_dir() and names.in_scope(group.name, scope):
-                _remove(group)
-        with contextlib.suppress(OSError):
-            parent.rmdir()  # another lab may still be in it
+    for group in groups_left(scope):
+        _remove(group)
 
 
 def groups_left(scope: str) -> list[Path]:
     """Groups of the machines in scope that still exist."""
-    present = (path for tree in hierarchies() for path in (tree / _PARENT).glob("*"))
-    return [path for path in present if names.in_scope(path.name, scope)]
+    present = (path for tree in hierarchies() for path in tree.glob(f"{_PREFIX}*"))
+    return [path for path in present if names.in_scope(path.name.removeprefix(_PREFIX), scope)]
 
 
 def _remove(group: Path) -> None:

@@ -141,7 +141,6 @@ def _reached(settings: Settings, lab: str) -> dict[str, bool]:
 def _evidence(settings: Settings, lab: str) -> dict[str, list[str]]:
     """Everything on this host that belongs to the lab."""
     interfaces = [path.name for path in Path("/sys/class/net").iterdir()]
-    groups = Path("/sys/fs/cgroup").glob(f"**/gpuaas-lab/{names.machine_prefix(lab)}*")
     return {
         "process": [str(pid) for pid in _arguments_name(names.machine_prefix(lab))]
         + [str(pid) for pid in _rooted_in(names.machine_prefix(lab))],
@@ -152,10 +151,19 @@ def _evidence(settings: Settings, lab: str) -> dict[str, list[str]]:
         ],
         "bridge": [name for name in interfaces if name == names.bridge(lab)],
         "veth": [name for name in interfaces if name.startswith(names.veth_prefix(lab))],
-        "cgroup": [str(path) for path in groups],
-        "state": [str(path) for path in settings.state.glob(f"**/{lab}*")],
-        "runtime": [str(path) for path in Path("/run").glob(f"**/{names.machine_prefix(lab)}*")],
+        "cgroup": _below("/sys/fs/cgroup", names.machine_prefix(lab)),
+        "state": [str(path) for path in settings.state.glob(f"{lab}*")]
+        + [str(path) for path in settings.state.glob(f".*/{lab}*")],
+        "runtime": _below("/run", names.machine_prefix(lab)),
     }
+
+
+def _below(folder: str, text: str) -> list[str]:
+    """Every file or folder with the text in its name; os.walk bears what vanishes meanwhile."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        found += [f"{place}/{name}" for name in (*folders, *files) if text in name]
+    return found
 
 
 def _arguments_name(text: str) -> list[int]:
