@@ -238,14 +238,14 @@ async def test_accounting_is_added_once(release: str) -> None:
     run = Recorded(release)
     slurm = Slurm(run, RELEASES[release])
     await slurm.cluster_add("hx")
-    await slurm.account_add("proj")
-    await slurm.user_add("alice", "proj")
+    await slurm.account_add("hx", "proj")
+    await slurm.user_add("hx", "proj", "alice")
     assert not [argv for argv in run.ran if "add" in argv]
     await slurm.cluster_add("other")
-    await slurm.account_add("new")
-    await slurm.user_add("bob", "proj")
+    await slurm.account_add("hx", "new")
+    await slurm.user_add("hx", "proj", "bob")
     assert [argv[2:] for argv in run.ran if "add" in argv] == [
         ["add", "cluster", "other"],
-        ["add", "account", "new"],
-        ["add", "user", "bob", "account=proj"],
+        ["add", "account", "new", "cluster=hx"],
+        ["add", "user", "bob", "account=proj", "cluster=hx"],
     ]

@@ -105,18 +105,19 @@ class Slurm:
     async def cluster_add(self, cluster: str) -> None:
         """Make the cluster known to accounting; a second time changes nothing."""
         if cluster not in {entry.cluster for entry in await self.associations()}:
-            await self._do(["sacctmgr", "--immediate", "add", "cluster", cluster])
+            await self._add("cluster", cluster)
 
-    async def account_add(self, account: str) -> None:
-        """Make an account; a second time changes nothing."""
-        if account not in {entry.account for entry in await self.associations()}:
-            await self._do(["sacctmgr", "--immediate", "add", "account", account])
+    async def account_add(self, cluster: str, account: str) -> None:
+        """Make an account of a cluster; a second time changes nothing."""
+        present = {(entry.cluster, entry.account) for entry in await self.associations()}
+        if (cluster, account) not in present:
+            await self._add("account", account, f"cluster={cluster}")
 
-    async def user_add(self, user: str, account: str) -> None:
-        """Let a user charge an account; a second time changes nothing."""
-        present = {(entry.user, entry.account) for entry in await self.associations()}
-        if (user, account) not in present:
-            await self._do(["sacctmgr", "--immediate", "add", "user", user, f"account={account}"])
+    async def user_add(self, cluster: str, account: str, user: str) -> None:
+        """Let a user charge an account of a cluster; a second time changes nothing."""
+        present = {(e.cluster, e.account, e.user) for e in await self.associations()}
+        if (cluster, account, user) not in present:
+            await self._add("user", user, f"account={account}", f"cluster={cluster}")
 
     async def node_drain(self, node: str, reason: str) -> None:
         """Let no new job start on a node; its jobs run on."""
@@ -144,6 +145,9 @@ class Slurm:
     async def reconfigure(self) -> None:
         """Have every daemon read its files again."""
         await self._do(["scontrol", "reconfigure"])
+
+    async def _add(self, *words: str) -> None:
+        await self._do(["sacctmgr", "--immediate", "add", *words])
 
     async def _update(self, *words: str) -> None:
         await self._do(["scontrol", "update", *words])

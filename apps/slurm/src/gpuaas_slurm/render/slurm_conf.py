@@ -67,9 +67,6 @@ def _scheduling(cluster: Cluster) -> str:
             "SelectType": "select/cons_tres",
             "SelectTypeParameters": "CR_Core_Memory",
             "DefMemPerCPU": cluster.memory_per_cpu_mib,
-            "PriorityType": "priority/multifactor",
-            "PriorityWeightAge": 1000,
-            "PriorityWeightFairshare": 10000,
             # Named where no machine has one too: to add it later would restart every daemon.
             "GresTypes": "gpu",
         }
@@ -81,6 +78,8 @@ def _containment(cluster: Cluster) -> str:
         track, task, gather = "cgroup", "task/cgroup,task/affinity", "cgroup"
     else:
         track, task, gather = "linuxproc", "task/affinity", "linux"
+    if cluster.accounting is None:
+        gather = "none"
     return settings(
         {
             "ProctrackType": f"proctrack/{track}",
@@ -101,6 +100,10 @@ def _accounting(cluster: Cluster) -> str:
             "AccountingStorageEnforce": "associations,limits,qos,safe",
             "AccountingStorageTRES": "gres/gpu",
             "AccountingStoreFlags": "job_comment",
+            # Shares of the past need accounting too.
+            "PriorityType": "priority/multifactor",
+            "PriorityWeightAge": 1000,
+            "PriorityWeightFairshare": 10000,
         }
     )
 

@@ -14,11 +14,26 @@ DROP_IN = "60-gpuaas.conf"
 RESTART = "Restart=on-failure\nRestartSec=3\n"
 
 
+def _until(command: str) -> str:
+    """Let a start end when the daemon answers, or with the daemon.
+
+    What is ordered after it then finds it ready, and nobody has to poll.
+    """
+    loop = f"until {command} >/dev/null 2>&1; do kill -0 ${{MAINPID}} || exit 1; sleep 0.1; done"
+    return f"ExecStartPost=/bin/sh -c '{loop}'\n"
+
+
+ANSWERS = _until("scontrol ping | grep UP")
+ACCOUNTS = _until("sacctmgr --noheader show cluster")
+
+
 def slurmctld_unit(cluster: Cluster) -> RenderedFile:
     """Render the controller's drop-in; it exits when its accounting daemon does not answer."""
     order = "After=slurmdbd.service\nWants=slurmdbd.service\n" if cluster.accounting else ""
     return _drop_in(
-        cluster, "slurmctld", f"[Unit]\n{order}StartLimitIntervalSec=0\n\n[Service]\n{RESTART}"
+        cluster,
+        "slurmctld",
+        f"[Unit]\n{order}StartLimitIntervalSec=0\n\n[Service]\n{ANSWERS}{RESTART}",
     )
 
 
@@ -28,7 +43,7 @@ def slurmdbd_unit(cluster: Cluster) -> RenderedFile:
         cluster,
         "slurmdbd",
         "[Unit]\nAfter=mariadb.service\nWants=mariadb.service\nStartLimitIntervalSec=0\n\n"
-        f"[Service]\n{RESTART}TimeoutStopSec=20\n",
+        f"[Service]\n{ACCOUNTS}{RESTART}TimeoutStopSec=20\n",
     )
 
 
@@ -36,10 +51,11 @@ def slurmd_unit(cluster: Cluster, machine: Machine) -> RenderedFile:
     """Render a worker's drop-in: the node it registers as."""
     # Values are names, numbers and addresses checked by the model: nothing here needs escaping.
     options = f"-N {machine.name} -Z --conf '{node_line(machine)}'"
+    order = "After=slurmctld.service\n" if machine.name == cluster.controller.name else ""
     return _drop_in(
         cluster,
         "slurmd",
-        "[Unit]\nStartLimitIntervalSec=0\n\n"
+        f"[Unit]\n{order}StartLimitIntervalSec=0\n\n"
         f'[Service]\nEnvironment="SLURMD_OPTIONS={options}"\n'
         f"ExecStartPre=/bin/mkdir -p {SPOOL}\n{RESTART}",
     )
