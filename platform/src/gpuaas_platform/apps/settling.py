@@ -12,6 +12,7 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.manifest import Manifest, Purpose
 from gpuaas_contract.manifest_read import topology_of
 from gpuaas_contract.states import (
+    INSTANCE,
     MEMBER,
     Health,
     InstanceStatus,
@@ -50,16 +51,14 @@ def begin(scene: Scene, row: OperationRow) -> None:
     )
     effect = EFFECTS[row.purpose]
     if effect.instance.during is not None:
-        scene.instance_move(effect.instance.during)
-        if scene.instance.status in _BETWEEN:
-            scene.instance_change(health=Health.PROGRESSING)
+        _instance_begin(scene, row, effect.instance.during)
     if effect.member is not None and effect.member.during is not None:
-        scene.member_move(_member(row), effect.member.during)
+        _member_begin(scene, row, _member(row), effect.member.during)
     if row.new_member_id is not None:
-        scene.member_move(row.new_member_id, MemberStatus.RECONCILING)
+        _member_begin(scene, row, row.new_member_id, MemberStatus.RECONCILING)
     if row.purpose is Purpose.DEPLOY:
         for member in _deployed(scene, row):
-            scene.member_move(member.id, MemberStatus.RECONCILING)
+            _member_begin(scene, row, member.id, MemberStatus.RECONCILING)
 
 
 def succeed(scene: Scene, row: OperationRow, manifest: Manifest) -> None:
@@ -69,7 +68,7 @@ def succeed(scene: Scene, row: OperationRow, manifest: Manifest) -> None:
         _member_arrive(scene, _member(row), effect.member.after)
     if row.new_member_id is not None:
         _member_arrive(scene, row.new_member_id, MemberStatus.READY)
-        _removed_require([scene.member(_member(row))])
+        _removed_require([m for m in scene.live if m.id == row.member_id])
     if row.purpose is Purpose.DEPLOY:
         for member in _deployed(scene, row):
             _member_arrive(scene, member.id, MemberStatus.READY)
@@ -136,6 +135,22 @@ def member_remove(scene: Scene, member_id: str) -> None:
     }:
         scene.member_move(member_id, MemberStatus.REMOVING)
     scene.member_move(member_id, MemberStatus.REMOVED)
+
+
+def _instance_begin(scene: Scene, row: OperationRow, during: InstanceStatus) -> None:
+    """An attempt that follows another may find the work done: it does not undo what was said."""
+    if row.began and not INSTANCE.allows(scene.instance.status, during):
+        return
+    scene.instance_move(during)
+    if during in _BETWEEN:
+        scene.instance_change(health=Health.PROGRESSING)
+
+
+def _member_begin(scene: Scene, row: OperationRow, member_id: str, during: MemberStatus) -> None:
+    member = scene.members.get(member_id)
+    if row.began and (member is None or not MEMBER.allows(member.status, during)):
+        return
+    scene.member_move(member_id, during)
 
 
 def _member(row: OperationRow) -> str:

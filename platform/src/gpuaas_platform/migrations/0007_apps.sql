@@ -142,10 +142,12 @@ CREATE INDEX operations_instance ON operations (instance_id, id);
 CREATE INDEX operations_project ON operations (project_id, id);
 CREATE INDEX operations_org ON operations (org_id, id);
 CREATE INDEX operations_member ON operations (member_id, id) WHERE member_id IS NOT NULL;
+CREATE INDEX operations_new_member ON operations (new_member_id, id)
+    WHERE new_member_id IS NOT NULL;
 CREATE INDEX operations_group ON operations (group_id, id) WHERE group_id IS NOT NULL;
 CREATE INDEX operations_correlation ON operations (correlation_id);
-CREATE INDEX operations_status ON operations (status, id)
-    WHERE status NOT IN ('succeeded', 'cancelled');
+CREATE INDEX operations_status ON operations (status, id);
+CREATE INDEX operations_project_status ON operations (project_id, status, id);
 
 CREATE INDEX operations_sleeping ON operations (waits_for)
     WHERE waits_for IS NOT NULL AND status = 'requested';

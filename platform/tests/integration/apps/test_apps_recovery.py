@@ -222,6 +222,34 @@ async def test_delete_of_an_instance_whose_controller_died(
     assert (await site.instance(instance_id))["status"] == "deleted"
 
 
+async def test_a_second_attempt_finds_what_the_first_had_done(
+    site: Site, controller: FakeController, clock: Any
+) -> None:
+    """Each ends its work, says so, and falls silent before it can complete."""
+    requested = await site.deploy(voices=[site.machines[1]])
+    await controller.drain_queue()
+    instance_id = requested["instance"]["id"]
+    voice = (await site.members(instance_id))[-1]["id"]
+    for kind, members, ending in (
+        ("hush", [voice], {"members": [{"member_id": voice, "status": "drained"}]}),
+        ("remove_voice", [voice], {"members": [{"member_id": voice, "status": "removed"}]}),
+        ("stop", [], {"instance": {"status": "stopped"}}),
+        ("start", [], {"instance": {"status": "running"}}),
+    ):
+        asked = await site.asked(instance_id, kind, *members)
+        silent = (await controller.claim())[0]
+        assert (await controller.say(silent, "report", **ending)).status_code == 200, kind
+        clock.advance(seconds=61)
+        await sweep(site.platform)
+        clock.advance(seconds=60)
+        again = (await FakeController(site, "echo-1").claim())[0]
+        done = await controller.say(again, "complete")
+        assert done.json()["status"] == "succeeded", done.text
+        assert (await site.operation(asked["operation"]["id"]))["attempt"] == 2
+    assert (await site.got(f"/app-members/{voice}"))["status"] == "removed"
+    assert (await site.instance(instance_id))["status"] == "running"
+
+
 async def test_decommission_is_not_done_while_members_are_left(
     site: Site, controller: FakeController
 ) -> None:

@@ -1,0 +1,236 @@
+"""Whether lists, reads and claims of operations cost the same at 10^3 and at 10^6 operations.
+
+The whole application in process on a real embedded PostgreSQL; every figure is one request from
+the caller's side. The operations are copies of one that was really requested. Run it with
+`python -m bench.apps`, or through `make bench`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from fastapi import Request
+
+from gpuaas_platform.http.app import app_make
+from gpuaas_platform.http.edge import Edge
+from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.caller import SYSTEM, Caller
+from gpuaas_platform.kernel.embedded import EmbeddedPostgres
+from gpuaas_platform.kernel.logs import logs_configure
+from gpuaas_platform.kernel.migrate import migrate
+from gpuaas_platform.kernel.settings import Settings
+from gpuaas_platform.main import platform_make
+
+SIZES = (1_000, 1_000_000)
+LIMIT = 1.5
+_ROUNDS = 200
+_INSTANCES = 20
+_BATCH = 10
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure."""
+
+    name: str
+    value: float
+    unit: str
+    note: str = ""
+
+
+async def measure(sizes: tuple[int, int] = SIZES) -> list[Row]:
+    """Fill the table twice and measure the same requests each time."""
+    figures: dict[str, list[float]] = {}
+    rows: list[Row] = []
+    async with _platform() as (platform, client):
+        seed = await _seed(platform, client)
+        have = 0
+        for size in sizes:
+            await _fill(platform, seed, have, size)
+            have = size
+            for name, milliseconds in (await _requests(platform, client, seed)).items():
+                figures.setdefault(name, []).append(milliseconds)
+                rows.append(Row(f"{name} at {size:,} operations", milliseconds, "ms", "median"))
+    for name, (few, many) in figures.items():
+        ratio = many / few
+        note = "within" if ratio <= LIMIT else "OVER"
+        rows.append(Row(f"{name}: growth", ratio, "x", f"{note} the limit of {LIMIT}"))
+    return rows
+
+
+async def _requests(
+    platform: Platform, client: httpx2.AsyncClient, seed: dict[str, str]
+) -> dict[str, float]:
+    project, operation = seed["project_id"], seed["operation_id"]
+    claim = {
+        "app_slug": "bench",
+        "controller": {"replica": "bench-0"},
+        "capacity": _BATCH,
+        "lease_seconds": 600,
+    }
+
+    async def claimed() -> httpx2.Response:
+        return await client.post("/operations/claim", json=claim)
+
+    async def put_back() -> None:
+        await platform.db.execute(
+            "UPDATE operations SET status = 'requested', ready = true, lease_token_hash = NULL,"
+            " lease_holder = NULL, lease_replica = NULL, lease_until = NULL"
+            " WHERE status = 'accepted'"
+        )
+
+    return {
+        "list of a project, 50 of them": await _median(
+            lambda: client.get(f"/projects/{project}/operations", params={"limit": "50"})
+        ),
+        "list of an instance, 50 of them": await _median(
+            lambda: client.get("/app-instances/inst_7/operations", params={"limit": "50"})
+        ),
+        "read of one": await _median(lambda: client.get(f"/operations/{operation}")),
+        f"claim of {_BATCH}": await _median(claimed, put_back),
+    }
+
+
+async def _median(
+    ask: Callable[[], Awaitable[httpx2.Response]],
+    after: Callable[[], Awaitable[None]] | None = None,
+) -> float:
+    taken = []
+    for number in range(_ROUNDS + 20):
+        begun = time.perf_counter()
+        answer = await ask()
+        if number >= 20:  # the first ones warm caches and plans
+            taken.append((time.perf_counter() - begun) * 1000)
+        answer.raise_for_status()
+        if after is not None:
+            await after()
+    return statistics.median(taken)
+
+
+async def _fill(platform: Platform, seed: dict[str, str], have: int, size: int) -> None:
+    """Operations up to this many: nearly all at their end, 200 to be claimed at any size."""
+    async with platform.db.connection() as conn:
+        for start in range(have, size, 50_000):
+            await conn.execute(
+                "INSERT INTO operations SELECT r.* FROM operations o, generate_series($2::int, $3)"
+                " n, LATERAL jsonb_populate_record(o, jsonb_build_object('id', 'op_' ||"
+                " lpad(n::text, 26, '0'), 'instance_id', 'inst_' || (n % 20),"
+                " 'exclusive', false, 'status', CASE"
+                " WHEN n < 200 THEN 'requested' ELSE 'succeeded' END, 'ready', n < 200,"
+                " 'correlation_id', 'cor-' || n, 'position', 1000 + n)) r WHERE o.id = $1",
+                seed["operation_id"],
+                start,
+                min(start + 50_000, size) - 1,
+                timeout=600,
+            )
+        await conn.execute("RESET ROLE")
+        await conn.execute("VACUUM (ANALYZE) operations", timeout=600)
+        await conn.execute("SET ROLE gpuaas_app")
+
+
+async def _seed(platform: Platform, client: httpx2.AsyncClient) -> dict[str, str]:
+    """One project with one deployed instance, and its operation."""
+    org_id, project_id = "org_bench", "proj_bench"
+    now = platform.clock.now()
+    await platform.db.execute(
+        "INSERT INTO tenants (id, name, display_name, created_at) VALUES ($1, 'bench', '', $2)",
+        org_id, now,
+    )  # fmt: skip
+    await platform.db.execute(
+        "INSERT INTO projects (id, org_id, name, display_name, created_at)"
+        " VALUES ($1, $2, 'bench', '', $3)",
+        project_id, org_id, now,
+    )  # fmt: skip
+    for path, body in (
+        ("/apps", {"slug": "bench", "display_name": "Bench", "publisher": "Bench"}),
+        ("/apps/bench/versions", {"version": "1.0.0", "manifest": _manifest(), "publish": True}),
+        (f"/tenants/{org_id}/entitlements", {"app_slug": "bench"}),
+        (f"/projects/{project_id}/entitlements", {"app_slug": "bench"}),
+    ):
+        answer = await client.post(path, json=body)
+        if answer.is_error:
+            raise RuntimeError(answer.text)
+    made = await client.post(
+        f"/projects/{project_id}/app-instances", json={"app_slug": "bench", "name": "bench"}
+    )
+    requested = made.raise_for_status().json()
+    await platform.db.execute(
+        "INSERT INTO app_instances SELECT r.* FROM app_instances i, generate_series(0, $2) n,"
+        " LATERAL jsonb_populate_record(i, jsonb_build_object('id', 'inst_' || n,"
+        " 'resource_name', 'i' || n)) r WHERE i.id = $1",
+        requested["instance"]["id"], _INSTANCES - 1,
+    )  # fmt: skip
+    return {"project_id": project_id, "operation_id": requested["operation"]["id"]}
+
+
+def _manifest() -> dict[str, Any]:
+    """The smallest app: nothing to place, nothing to set."""
+
+    deploy = {"kind": "deploy", "title": "Deploy", "purpose": "deploy", "target": "instance"}
+    asked = {"title": "Delete?", "text": "Everything is lost."}
+    delete = {"kind": "delete", "title": "Delete", "purpose": "delete", "target": "instance"}
+    return {
+        "manifest_version": 1,
+        "runtime_backend": "none",
+        "operating_modes": ["tenant_dedicated"],
+        "control_plane_scopes": ["project"],
+        "machine_access": ["agent"],
+        "components": [{"key": "part", "title": "Part"}],
+        "topologies": [{"key": "any", "title": "Any", "min_allocations": 0}],
+        "operations": [deploy, delete | {"destructive": True, "confirmation": asked}],
+        "health": [{"word": "fine", "health": "healthy"}],
+        "lifecycle": {"delete": {"destroys": "Nothing.", "verifies_absence": True}},
+        "runbook_url": "https://example.test/bench",
+    }
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="gpuaas-bench-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # the database runs as a user of its own
+        yield folder
+
+
+@asynccontextmanager
+async def _platform() -> AsyncIterator[tuple[Platform, httpx2.AsyncClient]]:
+    async def authenticate(_: Platform, __: Request) -> Caller:
+        return SYSTEM
+
+    with _folder() as folder:
+        server = EmbeddedPostgres(folder)
+        try:
+            url = server.start()
+            await migrate(url)
+            settings = Settings(
+                data_dir=folder, rate_limit_per_second=1e6, rate_limit_burst=1_000_000,
+                log_level="error",
+            )  # fmt: skip
+            logs_configure(settings)
+            platform = dataclasses.replace(platform_make(settings, url), authenticate=authenticate)
+            app = app_make(platform)
+            transport = httpx2.ASGITransport(Edge(app, max_body_bytes=settings.max_body_bytes))
+            async with (
+                app.router.lifespan_context(app),
+                httpx2.AsyncClient(
+                    transport=transport, base_url="http://bench/api/v1", timeout=60
+                ) as client,
+            ):
+                yield platform, client
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    for row in asyncio.run(measure()):
+        print(f"{row.name:48} {row.value:10.2f} {row.unit:4} {row.note}")
