@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 
@@ -20,6 +20,12 @@ from gpuaas_platform.main import platform_make
 PASSWORD = "correct horse battery"
 ADMIN = "root@example.org"
 _numbers = count(1)
+
+
+class MovingClock(Protocol):
+    """The tests' clock, as these tests use it."""
+
+    def advance(self, **how_long: float) -> None: ...
 
 
 class World:
@@ -136,3 +142,24 @@ def tenant_scope(org_id: str) -> dict[str, Any]:
 
 def project_scope(org_id: str, project_id: str) -> dict[str, Any]:
     return {"kind": "project", "org_id": org_id, "project_id": project_id}
+
+
+async def tenant_made(admin: Browser, name: str) -> tuple[str, str]:
+    """A tenant with one project, and their ids."""
+    tenant = await admin.made("/tenants", {"name": name})
+    project = await admin.made(f"/tenants/{tenant['id']}/projects", {"name": "research"})
+    return tenant["id"], project["id"]
+
+
+async def operator_made(boss: Browser, project_id: str, name: str = "operator") -> dict[str, Any]:
+    """A service account that operates apps in a project."""
+    return await boss.made(
+        f"/projects/{project_id}/service-accounts", {"name": name, "roles": ["app_operator"]}
+    )
+
+
+async def key_exchanged(boss: Browser, secret: str) -> httpx2.Response:
+    """What a key is exchanged for."""
+    nobody = boss.with_token("")
+    nobody.token = None
+    return await nobody.post("/tokens", {"grant_type": "service_account_key", "key": secret})

@@ -91,6 +91,7 @@ PERMISSION_TEXTS: Final[dict[Permission, str]] = {
     _P.USAGE_REPORT: "Report usage, as an app's controller.",
     _P.PRICE_MANAGE: "Set prices.",
     _P.CORRELATION_READ: "Read the timeline of a correlation id.",
+    _P.HEALTH_READ: "Read what keeps the platform from its best, part by part.",
     _P.GAP_READ: "Read the gap log.",
     _P.GAP_WRITE: "Write to the gap log.",
 }

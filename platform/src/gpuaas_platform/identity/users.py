@@ -27,7 +27,7 @@ from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.etag import etag_headers, match_require
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
-from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
+from gpuaas_platform.kernel.problems import Denied, PlatformError, invalid, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 
 
@@ -98,7 +98,11 @@ async def user_update(user_id: str, given: UserUpdate, work: Work) -> Answer[Use
     if row is None:
         raise not_found("user", user_id)
     place = home_of(row)
-    if user_id != work.call.caller.id or given.email is not None or given.active is not None:
+    own = user_id == work.call.caller.id
+    if own and (given.email, given.active) != (None, None):
+        if not work.call.caller.allows(Permission.USER_MANAGE, place):
+            raise Denied(Permission.USER_MANAGE, hidden=False)  # one knows of oneself
+    elif not own:
         work.require(Permission.USER_MANAGE, place)
     if given.email is not None:  # who reads the mail of an account may become it
         await stand_in_for(user_id, work)
