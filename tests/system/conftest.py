@@ -10,8 +10,10 @@ one line; with GPUAAS_REQUIRE_LAB=1 that is a failure instead.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 
@@ -36,7 +38,15 @@ async def lab_host(anyio_backend: str) -> Settings:
     if reason is not None:
         pytest.skip(f"lab machines cannot boot here: {reason}")
     await teardown.orphans_remove(settings)
+    for name in filter(_abandoned, teardown.labs_present(settings)):
+        await teardown.lab_remove(settings, name)
     return settings
+
+
+def _abandoned(name: str) -> bool:
+    """Whether the lab was made by a test run that is no longer there."""
+    run = re.match(r"test-(\d+)-", name)
+    return run is not None and not Path(f"/proc/{run[1]}").exists()
 
 
 @pytest.fixture(scope="session")
