@@ -166,12 +166,12 @@ def _conditions(
 
 
 def _detail(report: DetailReport, scene: Scene) -> dict[str, Any]:
-    return {**report.model_dump(mode="json"), "reported_at": scene.work.now.isoformat()}
+    return {**report.model_dump(mode="json"), "reported_at": rules.stamp(scene.work.now)}
 
 
 def _absence(report: AbsenceReport, scene: Scene) -> dict[str, Any]:
     return {
         **report.model_dump(mode="json"),
         "stated_by": scene.work.call.caller.id,
-        "stated_at": scene.work.now.isoformat(),
+        "stated_at": rules.stamp(scene.work.now),
     }

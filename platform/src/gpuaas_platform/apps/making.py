@@ -12,6 +12,7 @@ from gpuaas_contract.ids import Prefix
 from gpuaas_contract.manifest import OperationSpec, Purpose
 from gpuaas_contract.manifest_read import Seat
 from gpuaas_contract.states import Health, MemberStatus, OperationStatus
+from gpuaas_platform.apps.progress import step_pending
 from gpuaas_platform.apps.rows import InstanceRow, MemberRow, OperationRow
 from gpuaas_platform.kernel.work import Work
 
@@ -72,7 +73,7 @@ def operation_new(
         position=0,
         ready=False,
         not_before=work.now,
-        progress=[{"name": one.name, "state": "pending"} for one in spec.steps],
+        progress=[step_pending(one.name) for one in spec.steps],
         step_deadline=None,
         conditions=[],
         attempt=1,

@@ -9,9 +9,22 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.manifest import StepSpec
 from gpuaas_contract.states import StepState
 from gpuaas_platform.apps.rows import OperationRow
+from gpuaas_platform.apps.rules import stamp
 from gpuaas_platform.kernel.problems import PlatformError
 
 _OVER = frozenset(StepState) - {StepState.PENDING, StepState.RUNNING}
+
+
+def step_pending(name: str) -> dict[str, Any]:
+    """A step that is known and has not begun."""
+    return {
+        "name": name,
+        "state": str(StepState.PENDING),
+        "started_at": None,
+        "ended_at": None,
+        "message": "",
+        "deadline_at": None,
+    }
 
 
 def steps_merged(
@@ -24,7 +37,7 @@ def steps_merged(
     merged = {step["name"]: dict(step) for step in known}
     deadlines = {step.name: step.deadline_seconds for step in declared}
     for report in reported:
-        before = merged.get(report.name, {"name": report.name, "state": StepState.PENDING})
+        before = merged.get(report.name, step_pending(report.name))
         seconds = report.deadline_seconds or deadlines.get(report.name)
         merged[report.name] = _step(before, report, seconds, now)
     if len(merged) > MAX_STEPS:
@@ -62,14 +75,14 @@ def _step(
     again = before["state"] in _OVER and report.state is StepState.RUNNING
     started = None if again else before.get("started_at")
     if started is None and report.state not in {StepState.PENDING, StepState.SKIPPED}:
-        started = now.isoformat()
+        started = stamp(now)
     deadline = None
     if report.state is StepState.RUNNING and seconds is not None and started is not None:
-        deadline = (datetime.fromisoformat(started) + timedelta(seconds=seconds)).isoformat()
+        deadline = stamp(datetime.fromisoformat(started) + timedelta(seconds=seconds))
     ended = None
     if over:
         ended = before.get("ended_at") if before["state"] == report.state else None
-        ended = ended or now.isoformat()
+        ended = ended or stamp(now)
     return {
         "name": report.name,
         "state": str(report.state),

@@ -87,15 +87,15 @@ async def member_read(call: Call, member_id: str) -> Member:
 
 async def operation_list(
     call: Call, wanted: OperationFilter, cursor: str | None, limit: int
-) -> Page[Operation]:
-    """Operations in reach, newest first."""
+) -> bytes:
+    """Operations in reach, newest first: a page, encoded."""
     async with call.db.connection() as conn:
         if wanted.project_id is not None:
             await _project_require(call, conn, wanted.project_id, Permission.OPERATION_READ)
         if wanted.instance_id is not None:
             await _instance_require(call, conn, wanted.instance_id, Permission.OPERATION_READ)
         rows = await operations.operation_list(conn, wanted, cursor_decode(cursor), limit + 1)
-    return page_of([views.operation_view(row) for row in rows], limit, lambda one: one.id)
+    return views.page_json(rows, limit)
 
 
 async def operation_read(call: Call, operation_id: str, wait: Wait) -> Operation:

@@ -200,31 +200,40 @@ async def operation_preview(call: CallDep, instance_id: Id, body: OperationCreat
     return await operations.operation_preview(call, instance_id, body)
 
 
-@router.get("/app-instances/{instance_id}/operations", operation_id="operation_list")
+@router.get(
+    "/app-instances/{instance_id}/operations",
+    operation_id="operation_list",
+    response_model=Page[Operation],
+)
 async def operation_list(
     call: CallDep, instance_id: Id, query: Annotated[OperationQuery, Query()]
-) -> Page[Operation]:
+) -> Response:
     """Operations of an instance, newest first."""
     wanted = _operations(call, query, None, instance_id)
-    return await reads.operation_list(call, wanted, query.cursor, query.limit)
+    page = await reads.operation_list(call, wanted, query.cursor, query.limit)
+    return Response(page, media_type="application/json")
 
 
-@router.get("/projects/{project_id}/operations", operation_id="project_operation_list")
+@router.get(
+    "/projects/{project_id}/operations",
+    operation_id="project_operation_list",
+    response_model=Page[Operation],
+)
 async def project_operation_list(
     call: CallDep, project_id: Id, query: Annotated[OperationQuery, Query()]
-) -> Page[Operation]:
+) -> Response:
     """Operations of a project, newest first."""
     wanted = _operations(call, query, project_id, None)
-    return await reads.operation_list(call, wanted, query.cursor, query.limit)
+    page = await reads.operation_list(call, wanted, query.cursor, query.limit)
+    return Response(page, media_type="application/json")
 
 
-@router.get("/operations", operation_id="operation_list_all")
-async def operation_list_all(
-    call: CallDep, query: Annotated[OperationQuery, Query()]
-) -> Page[Operation]:
+@router.get("/operations", operation_id="operation_list_all", response_model=Page[Operation])
+async def operation_list_all(call: CallDep, query: Annotated[OperationQuery, Query()]) -> Response:
     """Operations in reach, newest first."""
     wanted = _operations(call, query, None, None)
-    return await reads.operation_list(call, wanted, query.cursor, query.limit)
+    page = await reads.operation_list(call, wanted, query.cursor, query.limit)
+    return Response(page, media_type="application/json")
 
 
 @router.get("/operations/{operation_id}", operation_id="operation_read")

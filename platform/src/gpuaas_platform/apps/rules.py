@@ -145,7 +145,7 @@ def condition_set(
 ) -> list[dict[str, Any]]:
     """The conditions with this one; one that holds already keeps its `since`."""
     held = condition_get(conditions, new["type"])
-    since = now.isoformat() if held is None else held["since"]
+    since = stamp(now) if held is None else held["since"]
     rest = [one for one in conditions if one["type"] != new["type"]]
     return [*rest, {"reason": "", "message": "", "next_action": "", **new, "since": since}]
 
@@ -153,6 +153,11 @@ def condition_set(
 def condition_clear(conditions: Sequence[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     """The conditions without this one."""
     return [one for one in conditions if one["type"] != kind]
+
+
+def stamp(now: datetime) -> str:
+    """A moment as it is kept inside JSON, written as every answer writes it."""
+    return now.isoformat().replace("+00:00", "Z")
 
 
 def _holds_place(one: Waiting) -> bool:

@@ -1,28 +1,32 @@
 """Rows as the public contract shows them. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+
+import msgspec
 
 from gpuaas_contract.apps import (
     AppInstance,
     AvailableOperation,
-    Lease,
     Member,
     Operation,
     OperationGroup,
-    OperationTarget,
 )
+from gpuaas_contract.common import Json
 from gpuaas_contract.manifest import Manifest
 from gpuaas_contract.states import OperationStatus
 from gpuaas_platform.apps import rules
 from gpuaas_platform.apps.planning import unavailable
 from gpuaas_platform.apps.rows import InstanceRow, MemberRow, OperationRow
 from gpuaas_platform.kernel.database import Record
+from gpuaas_platform.kernel.paging import page_of
 
 _HIDDEN_INSTANCE = ("observer", "observer_token_hash", "observer_until")
-_HIDDEN_OPERATION = (
+_HIDDEN_OPERATION = frozenset(
+    {
     "position", "step_deadline", "retry_after_seconds", "attempt_seconds", "cancellable",
     "lease_holder", "lease_replica", "lease_token_hash", "lease_until", "fence", "began",
     "superseded", "attempt_started_at",
+    }
 )  # fmt: skip
 
 
@@ -50,27 +54,34 @@ def member_view(row: MemberRow) -> Member:
 
 def operation_view(row: OperationRow) -> Operation:
     """An operation. Its lease is shown without the token."""
-    lease = None
-    if row.lease_holder is not None and row.lease_until is not None:
-        lease = Lease(
-            holder=row.lease_holder,
-            replica=row.lease_replica or "",
-            until=row.lease_until,
-            fence=row.fence,
-        )
-    target = (
-        OperationTarget(kind="instance", id=row.instance_id)
+    return Operation.model_validate(operation_shown(row))
+
+
+def operation_shown(row: OperationRow) -> Json:
+    """An operation as plain values, for lists: the same document, without building models."""
+    shown = _shown(row, _HIDDEN_OPERATION)
+    shown["target"] = (
+        {"kind": "instance", "id": row.instance_id}
         if row.member_id is None
-        else OperationTarget(kind="member", id=row.member_id)
+        else {"kind": "member", "id": row.member_id}
     )
-    return Operation.model_validate(
-        {
-            **_shown(row, _HIDDEN_OPERATION),
-            "target": target,
-            "lease": lease,
-            "next_actions": rules.operation_ways(row),
+    shown["lease"] = None
+    if row.lease_holder is not None:
+        shown["lease"] = {
+            "holder": row.lease_holder,
+            "replica": row.lease_replica or "",
+            "until": row.lease_until,
+            "fence": row.fence,
         }
-    )
+    shown["next_actions"] = [way.model_dump() for way in rules.operation_ways(row)]
+    return shown
+
+
+def page_json(rows: Sequence[OperationRow], limit: int) -> bytes:
+    """A page of operations, encoded."""
+    page = page_of(rows, limit, lambda row: row.id)
+    items = [operation_shown(row) for row in page.items]
+    return msgspec.json.encode({"items": items, "next_cursor": page.next_cursor})
 
 
 def group_view(group: Record, rows: Sequence[OperationRow]) -> OperationGroup:
@@ -90,5 +101,5 @@ def group_view(group: Record, rows: Sequence[OperationRow]) -> OperationGroup:
     )
 
 
-def _shown(row: InstanceRow | MemberRow | OperationRow, hidden: Sequence[str]) -> dict[str, object]:
+def _shown(row: InstanceRow | MemberRow | OperationRow, hidden: Container[str]) -> Json:
     return {name: value for name, value in vars(row).items() if name not in hidden}

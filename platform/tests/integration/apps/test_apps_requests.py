@@ -228,6 +228,18 @@ async def test_lists_filter_and_page(site: Site, controller: FakeController) -> 
         assert len((await site.got(path, **query))["items"]) == count
 
 
+async def test_a_listed_operation_reads_as_the_one_read_alone(
+    site: Site, controller: FakeController
+) -> None:
+    requested = await site.deploy(voices=[site.machines[1]])
+    claimed = (await controller.claim())[0]
+    await controller.say(claimed, "report", steps=[{"name": "prepare", "state": "running"}])
+    listed = (await site.got(f"/app-instances/{requested['instance']['id']}/operations"))["items"]
+    assert len(listed) == 2
+    for one in listed:
+        assert one == await site.operation(one["id"])
+
+
 async def test_strangers_see_nothing_and_viewers_change_nothing(
     site: Site, controller: FakeController, callers: Any
 ) -> None:

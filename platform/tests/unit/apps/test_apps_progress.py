@@ -7,7 +7,8 @@ import pytest
 from gpuaas_contract.controllers import MAX_STEPS, DetailReport, StepReport
 from gpuaas_contract.manifest import StepSpec
 from gpuaas_contract.states import StepState
-from gpuaas_platform.apps.progress import overdue_step, steps_merged
+from gpuaas_platform.apps.progress import overdue_step, step_pending, steps_merged
+from gpuaas_platform.apps.rules import stamp
 from gpuaas_platform.kernel.problems import PlatformError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,20 +20,20 @@ def report(name: str, state: StepState, **more: object) -> StepReport:
 
 
 def test_steps_keep_their_order_and_times() -> None:
-    known = [{"name": "a", "state": "pending"}, {"name": "b", "state": "pending"}]
+    known = [step_pending("a"), step_pending("b")]
     began = steps_merged(known, [report("b", StepState.RUNNING)], [], NOW)
     ended = steps_merged(began, [report("b", StepState.SUCCEEDED, message="ok")], [], LATER)
     assert [step["name"] for step in ended] == ["a", "b"]
-    assert ended[1]["started_at"] == NOW.isoformat()
-    assert ended[1]["ended_at"] == LATER.isoformat()
+    assert ended[1]["started_at"] == stamp(NOW)
+    assert ended[1]["ended_at"] == stamp(LATER)
     again = steps_merged(ended, [report("b", StepState.SUCCEEDED)], [], LATER + timedelta(1))
-    assert again[1]["ended_at"] == LATER.isoformat()
+    assert again[1]["ended_at"] == stamp(LATER)
 
 
 def test_a_step_that_runs_again_starts_again() -> None:
     failed = steps_merged([], [report("a", StepState.FAILED)], [], NOW)
     again = steps_merged(failed, [report("a", StepState.RUNNING)], [], LATER)
-    assert (again[0]["started_at"], again[0]["ended_at"]) == (LATER.isoformat(), None)
+    assert (again[0]["started_at"], again[0]["ended_at"]) == (stamp(LATER), None)
 
 
 def test_a_running_step_past_its_deadline_is_overdue() -> None:

@@ -119,7 +119,7 @@ def test_a_group_shows_the_whole() -> None:
 def test_a_condition_keeps_since_when_it_holds() -> None:
     first = rules.condition_set([], {"type": "hoarse", "message": "a"}, NOW)
     later = rules.condition_set(first, {"type": "hoarse", "message": "b"}, NOW + timedelta(hours=1))
-    assert [(one["since"], one["message"]) for one in later] == [(NOW.isoformat(), "b")]
+    assert [(one["since"], one["message"]) for one in later] == [(rules.stamp(NOW), "b")]
     assert rules.condition_clear(later, "hoarse") == []
 
 
