@@ -19,6 +19,7 @@ from pathlib import Path
 from gpuaas_lab import (
     clock,
     depot,
+    doctor,
     gpus,
     inside,
     names,
@@ -104,6 +105,7 @@ class Lab:
 
     @classmethod
     async def _start(cls, settings: Settings, wish: provision.Wish, tell: Tell = _silent) -> Lab:
+        doctor.host_require()
         async with locked(store.lab_lock(settings, wish.name), f"lab {wish.name}"):
             record, fresh = await provision.lab_provision(
                 settings, wish, lambda line: tell("lab", line)

@@ -27,7 +27,7 @@ from gpuaas_lab import (
     teardown,
     terminal,
 )
-from gpuaas_lab.errors import LabError, LabNotFound
+from gpuaas_lab.errors import HostNotReady, LabError, LabNotFound
 from gpuaas_lab.lab import Lab
 from gpuaas_lab.settings import Settings
 
@@ -62,6 +62,10 @@ def main() -> None:
     except LabError as error:
         terminal.error_show(error)
         sys.exit(error.exit_code)
+    except PermissionError as error:
+        refused = HostNotReady(f"may not touch {error.filename}", "run it with sudo")
+        terminal.error_show(refused)
+        sys.exit(refused.exit_code)
     except KeyboardInterrupt:
         terminal.err.print("gpuaas-lab: interrupted; `up` again goes on, `down` clears away")
         sys.exit(130)

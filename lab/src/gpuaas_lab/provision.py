@@ -14,7 +14,7 @@ from pathlib import Path
 
 import asyncssh
 
-from gpuaas_lab import addresses, doctor, names, network, seed, sources, store
+from gpuaas_lab import addresses, names, network, seed, sources, store
 from gpuaas_lab.errors import LabError
 from gpuaas_lab.image import Image, image_ensure
 from gpuaas_lab.locks import locked
@@ -48,7 +48,6 @@ async def lab_provision(
     names.lab_name(wish.name)
     if not 1 <= wish.count <= addresses.MOST_MACHINES:
         raise LabError(f"a lab has 1 to {addresses.MOST_MACHINES} machines, not {wish.count}")
-    doctor.host_require()
     record = await _record(settings, wish, tell)
     missing = [
         name

@@ -77,7 +77,9 @@ async def machine_off(lab: str, machine: str) -> None:
 
 def labs_present(settings: Settings) -> list[str]:
     """Every lab of this host: those with a folder, and those only a bridge still tells of."""
-    folders = (path.name for path in settings.state.glob("*") if path.is_dir())
+    # Not glob, which would take a folder it may not read for an empty one.
+    places = settings.state.iterdir() if settings.state.exists() else ()
+    folders = (path.name for path in places if path.is_dir())
     found = {name for name in folders if not name.startswith(".")}
     for alias in Path("/sys/class/net").glob("glab-*/ifalias"):
         with contextlib.suppress(OSError):
