@@ -1,0 +1,1 @@
+"""Measurements on real machines and servers; `make bench` runs them all."""
