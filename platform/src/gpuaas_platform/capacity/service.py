@@ -23,7 +23,7 @@ from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.etag import etag_headers, match_require
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
-from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
+from gpuaas_platform.kernel.problems import Denied, PlatformError, invalid, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 
 
@@ -139,6 +139,8 @@ async def quota_set(
     A tenant's quota is set by the platform, a project's by its tenant: nobody raises their own.
     """
     place = await _quota_place(work.conn, org_id, project_id)
+    if not work.call.caller.knows(place):  # of another tenant not even its existence is told
+        raise Denied(Permission.QUOTA_MANAGE, hidden=True)
     work.require(Permission.QUOTA_MANAGE, PLATFORM if project_id is None else Place(org_id))
     await store.quota_set(work.conn, place, body.sku, body.limit)
     quotas = [Quota(**dict(row)) for row in await store.quota_list(work.conn, place)]
