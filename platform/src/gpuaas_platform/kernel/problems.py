@@ -6,8 +6,12 @@ PlatformError            anything with a stable code
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from gpuaas_contract.errors import KINDS, ErrorCode, ErrorKind, FieldError
+
+# One sentence for what is hidden and for what never was: whether an id exists is not told.
+_NO_SUCH: Final = "There is no such resource in your reach."
 
 
 class PlatformError(Exception):
@@ -40,7 +44,7 @@ class Denied(PlatformError):
 
     def __init__(self, permission: str, *, hidden: bool) -> None:
         if hidden:
-            super().__init__(ErrorCode.NOT_FOUND, "There is no such resource in your reach.")
+            super().__init__(ErrorCode.NOT_FOUND, _NO_SUCH)
         else:
             super().__init__(
                 ErrorCode.PERMISSION_DENIED,
@@ -60,8 +64,10 @@ class Unavailable(PlatformError):
 
 
 def not_found(what: str, identity: str) -> PlatformError:
-    """The answer for a thing that is not there, or not there for this caller."""
-    return PlatformError(ErrorCode.NOT_FOUND, f"There is no {what} {identity} in your reach.")
+    """The answer for a thing that is not there; reads as `Denied` does for one that is hidden."""
+    error = PlatformError(ErrorCode.NOT_FOUND, _NO_SUCH)
+    error.add_note(f"{what} {identity}")
+    return error
 
 
 def invalid(pointer: str, message: str) -> PlatformError:
