@@ -5,6 +5,7 @@ password could act as them, so it takes all that the other may do.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from gpuaas_contract.common import Page
 from gpuaas_contract.errors import ErrorCode
@@ -28,7 +29,9 @@ from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.etag import etag_headers, match_require
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import Denied, PlatformError, invalid, not_found
-from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
+from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, refusal_record
+
+PASSWORD_SET: Final = "identity.user.password_set"
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,11 @@ async def user_update(user_id: str, given: UserUpdate, work: Work) -> Answer[Use
 async def password_prepare(call: Call, user_id: str, given: PasswordSet) -> str | None:
     """Check what a new password needs and hash it, before any transaction begins."""
     if user_id == call.caller.id:
-        await _own_password_check(call, given)
+        try:
+            await _own_password_check(call, given)
+        except Denied as error:
+            await refusal_record(call, PASSWORD_SET, error)
+            raise
     async with call.db.connection() as conn:
         row = await store.user_read(conn, user_id)
     return await password_hash(call, given.password, "" if row is None else row["email"])

@@ -81,7 +81,7 @@ async def user_password_set(call: CallDep, user_id: str, given: PasswordSet) -> 
     """Set a password: one's own with the present one, or that of somebody who may do no more."""
     hashed = await service.password_prepare(call, user_id, given)
     handler = partial(service.password_set, user_id, hashed)
-    return await mutate(call, "identity.user.password_set", handler)
+    return await mutate(call, service.PASSWORD_SET, handler)
 
 
 @router.post(
