@@ -1,17 +1,14 @@
 """Deliveries outlive the process that had them under way."""
 
 import asyncio
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Network
-from pathlib import Path
 
 import asyncpg
 import httpx2
 import pytest
+from duty_process import duty_process
 from journal_fixtures import Callers, Hands, eventually, happen
 from receiver_fixtures import receiving
 from tenancy_fixtures import project_make
@@ -21,23 +18,11 @@ from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.settings import Settings
 
 _BORN = datetime(2026, 1, 1, tzinfo=UTC)  # where the clock of tests begins
-_PROCESS = Path(__file__).with_name("events_process.py")
 
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"webhook_allowed_networks": (IPv4Network("127.0.0.0/8"),)})
-
-
-@contextmanager
-def events_process(url: str, data_dir: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    process = subprocess.Popen([sys.executable, str(_PROCESS), url, str(data_dir)])
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
 
 
 async def test_a_killed_dispatchers_delivery_is_made_by_the_next(
@@ -65,13 +50,13 @@ async def test_a_killed_dispatchers_delivery_is_made_by_the_next(
             await admin.execute("UPDATE webhooks SET next_attempt_at = now()")
             for number in range(3):
                 await happen(platform, project, data={"n": number})
-            with events_process(database_url, platform.settings.data_dir):
+            with duty_process("events", database_url, platform.settings.data_dir):
                 await _until(lambda: len(receiver.received) == 1)
             receiver.hold.set()
             leased = await admin.fetchval("SELECT lease FROM webhooks")
             assert leased is not None, "the dead process's lease stands"
             await admin.execute("UPDATE webhooks SET lease_until = now()")  # its time runs out
-            with events_process(database_url, platform.settings.data_dir):
+            with duty_process("events", database_url, platform.settings.data_dir):
                 await _until(lambda: len(receiver.received) == 4)
 
                 async def written() -> bool:

@@ -3,21 +3,17 @@
 import asyncio
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import asyncpg
 import pytest
+from duty_process import duty_process
 from journal_fixtures import PROJECT, eventually, happen, numbered
 
 from gpuaas_platform.events.relay import RELAY
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.elections import duty_lock
 
-_RELAY_PROCESS = Path(__file__).with_name("relay_process.py")
 _HOLDER = (
     "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
     " WHERE l.locktype = 'advisory'"
@@ -76,23 +72,17 @@ async def test_two_relays_at_once_never_number_twice(database_url: str, platform
     assert len({row["id"] for row in rows}) == 400
 
 
-@contextmanager
-def relay_process(database_url: str) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen([sys.executable, str(_RELAY_PROCESS), database_url])
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
-async def test_another_relay_takes_over(database_url: str, how: signal.Signals) -> None:
+async def test_another_relay_takes_over(
+    database_url: str, tmp_path: Path, how: signal.Signals
+) -> None:
     """Writers never stop; whichever process holds the relay is killed, again and again."""
     admin = await asyncpg.connect(database_url, server_settings={"search_path": "gpuaas"})
     try:
-        with relay_process(database_url) as first, relay_process(database_url) as second:
+        with (
+            duty_process("relay", database_url, tmp_path) as first,
+            duty_process("relay", database_url, tmp_path) as second,
+        ):
             by_pid = {first.pid: first, second.pid: second}
             holder = by_pid[await _holder(admin)]
             heirs = [process for process in by_pid.values() if process is not holder]
@@ -109,18 +99,20 @@ async def test_another_relay_takes_over(database_url: str, how: signal.Signals) 
         await admin.close()
 
 
-async def test_killed_at_any_moment_nothing_is_lost_doubled_or_reordered(database_url: str) -> None:
+async def test_killed_at_any_moment_nothing_is_lost_doubled_or_reordered(
+    database_url: str, tmp_path: Path
+) -> None:
     """The relay is killed a dozen times at moments nobody chose, under a steady write."""
     admin = await asyncpg.connect(database_url, server_settings={"search_path": "gpuaas"})
     try:
         writing = asyncio.create_task(_write(database_url, 1500))
         for turn in range(12):
-            with relay_process(database_url) as process:
+            with duty_process("relay", database_url, tmp_path) as process:
                 await _holder(admin)
                 await asyncio.sleep(0.003 * turn)
                 process.kill()
         await writing
-        with relay_process(database_url):
+        with duty_process("relay", database_url, tmp_path):
             await _moved(admin, 1500)
         await _assert_whole(admin, 1500)
     finally:
