@@ -56,16 +56,15 @@ def correlated_sql(source: CorrelatedRows, query: CorrelationQuery) -> tuple[str
 
     Seen is what the caller could read by itself and where timelines may be read; nothing more.
     """
-    conditions = Conditions()
-    conditions.add("correlation_id = {}", query.correlation_id)
     at, key = query.after
-    conditions.add(f"({source.at}) >= {{}}", at)
-    conditions.args.append(key)
-    behind = f'(({source.at}) > $2 OR ({source.key}) COLLATE "C" > $3)'
+    conditions = Conditions(args=[query.correlation_id, at, key])
     seen = _seen(source, query, conditions)
+    behind = f'({source.at}) > $2 OR (({source.at}) = $2 AND ({source.key}) COLLATE "C" > $3)'
+    # OFFSET 0 keeps the planner from walking another index to save the sort of a few rows.
     sql = (
-        f"SELECT r.*, ({source.at}) AS tl_at, ({source.key}) AS tl_key FROM {source.rows} AS r"  # noqa: S608 - code, values are arguments
-        f" WHERE {' AND '.join(conditions.texts)} AND {behind} AND {seen}"
+        f"SELECT r.*, ({source.at}) AS tl_at, ({source.key}) AS tl_key FROM"  # noqa: S608 - code, values are arguments
+        f" (SELECT * FROM {source.rows} AS c WHERE correlation_id = $1 OFFSET 0) AS r"
+        f" WHERE ({behind}) AND {seen}"
         f' ORDER BY ({source.at}), ({source.key}) COLLATE "C" LIMIT {query.limit:d}'
     )
     return sql, conditions.args

@@ -65,6 +65,7 @@ class Load:
             if self.done:
                 return
             await self._mutate(f"{name}-{number}")
+            await asyncio.sleep(0.01)  # a load, not a benchmark: leave replicas time to start
 
     async def _mutate(self, title: str) -> None:
         headers = self.headers | {"Idempotency-Key": secrets.token_hex(16)}

@@ -44,8 +44,9 @@ async def operations_pressing(
     where, args = reach_where(reach)
     args += [correlation_id, limit]
     records = await conn.fetch(
-        f"SELECT {_COLUMNS} FROM operations WHERE {' AND '.join(where)}"  # noqa: S608 - code, values are arguments
-        f" AND correlation_id = ${len(args) - 1} ORDER BY {_PRESSING}, id DESC LIMIT ${len(args)}",
+        f"SELECT {_COLUMNS} FROM (SELECT * FROM operations"  # noqa: S608 - code, values are arguments
+        f" WHERE correlation_id = ${len(args) - 1} OFFSET 0) AS o WHERE {' AND '.join(where)}"
+        f" ORDER BY {_PRESSING}, id DESC LIMIT ${len(args)}",
         *args,
     )
     return [operation_of(record) for record in records]
