@@ -12,12 +12,13 @@ import dataclasses
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx2
 from fastapi import Request
 
@@ -34,8 +35,15 @@ from gpuaas_platform.main import platform_make
 SIZES = (1_000, 1_000_000)
 LIMIT = 1.5
 _ROUNDS = 200
+_WARM = 20  # the first ones fill caches and plans
 _INSTANCES = 20
-_BATCH = 10
+_PAGE = {"limit": "50"}
+_CLAIM = {
+    "app_slug": "bench",
+    "controller": {"replica": "bench-0"},
+    "capacity": 10,
+    "lease_seconds": 600,
+}
 
 
 @dataclass(frozen=True)
@@ -48,79 +56,97 @@ class Row:
     note: str = ""
 
 
-async def measure(sizes: tuple[int, int] = SIZES) -> list[Row]:
-    """Fill the table twice and measure the same requests each time."""
-    figures: dict[str, list[float]] = {}
-    rows: list[Row] = []
-    async with _platform() as (platform, client):
-        seed = await _seed(platform, client)
-        have = 0
-        for size in sizes:
-            await _fill(platform, seed, have, size)
-            have = size
-            for name, milliseconds in (await _requests(platform, client, seed)).items():
-                figures.setdefault(name, []).append(milliseconds)
-                rows.append(Row(f"{name} at {size:,} operations", milliseconds, "ms", "median"))
-    for name, (few, many) in figures.items():
-        ratio = many / few
-        note = "within" if ratio <= LIMIT else "OVER"
-        rows.append(Row(f"{name}: growth", ratio, "x", f"{note} the limit of {LIMIT}"))
-    return rows
+@dataclass(frozen=True)
+class Side:
+    """One platform with so many operations."""
 
+    size: int
+    platform: Platform
+    client: httpx2.AsyncClient
+    project_id: str
+    operation_id: str
 
-async def _requests(
-    platform: Platform, client: httpx2.AsyncClient, seed: dict[str, str]
-) -> dict[str, float]:
-    project, operation = seed["project_id"], seed["operation_id"]
-    claim = {
-        "app_slug": "bench",
-        "controller": {"replica": "bench-0"},
-        "capacity": _BATCH,
-        "lease_seconds": 600,
-    }
+    async def project_list(self) -> httpx2.Response:
+        """A page of 50 of a project's operations."""
+        return await self.client.get(f"/projects/{self.project_id}/operations", params=_PAGE)
 
-    async def claimed() -> httpx2.Response:
-        return await client.post("/operations/claim", json=claim)
+    async def instance_list(self) -> httpx2.Response:
+        """A page of 50 of an instance's operations."""
+        return await self.client.get("/app-instances/inst_7/operations", params=_PAGE)
 
-    async def put_back() -> None:
-        await platform.db.execute(
+    async def read(self) -> httpx2.Response:
+        """One operation."""
+        return await self.client.get(f"/operations/{self.operation_id}")
+
+    async def claim(self) -> httpx2.Response:
+        """Ten operations claimed at once."""
+        return await self.client.post("/operations/claim", json=_CLAIM)
+
+    async def put_back(self) -> None:
+        """Let what was claimed be claimed again."""
+        await self.platform.db.execute(
             "UPDATE operations SET status = 'requested', ready = true, lease_token_hash = NULL,"
             " lease_holder = NULL, lease_replica = NULL, lease_until = NULL"
             " WHERE status = 'accepted'"
         )
 
-    return {
-        "list of a project, 50 of them": await _median(
-            lambda: client.get(f"/projects/{project}/operations", params={"limit": "50"})
-        ),
-        "list of an instance, 50 of them": await _median(
-            lambda: client.get("/app-instances/inst_7/operations", params={"limit": "50"})
-        ),
-        "read of one": await _median(lambda: client.get(f"/operations/{operation}")),
-        f"claim of {_BATCH}": await _median(claimed, put_back),
-    }
+
+async def measure(sizes: tuple[int, int] = SIZES) -> list[Row]:
+    """Two platforms, few and many operations, asked in turn so that noise falls on both."""
+    async with AsyncExitStack() as stack:
+        server = stack.enter_context(_server())
+        sides = [await _side(stack, server, size) for size in sizes]
+        figures = {
+            "list of a project, 50 of them": await _medians(sides, Side.project_list),
+            "list of an instance, 50 of them": await _medians(sides, Side.instance_list),
+            "read of one": await _medians(sides, Side.read),
+            "claim of 10": await _medians(sides, Side.claim, Side.put_back),
+        }
+    rows = []
+    for name, medians in figures.items():
+        for size, milliseconds in zip(sizes, medians, strict=True):
+            rows.append(Row(f"{name} at {size:,} operations", milliseconds, "ms", "median"))
+        growth = medians[1] / medians[0]
+        note = "within" if growth <= LIMIT else "OVER"
+        rows.append(Row(f"{name}: growth", growth, "x", f"{note} the limit of {LIMIT}"))
+    return rows
 
 
-async def _median(
-    ask: Callable[[], Awaitable[httpx2.Response]],
-    after: Callable[[], Awaitable[None]] | None = None,
-) -> float:
-    taken = []
-    for number in range(_ROUNDS + 20):
-        begun = time.perf_counter()
-        answer = await ask()
-        if number >= 20:  # the first ones warm caches and plans
-            taken.append((time.perf_counter() - begun) * 1000)
-        answer.raise_for_status()
-        if after is not None:
-            await after()
-    return statistics.median(taken)
+async def _medians(
+    sides: Sequence[Side],
+    ask: Callable[[Side], Awaitable[httpx2.Response]],
+    after: Callable[[Side], Awaitable[None]] | None = None,
+) -> list[float]:
+    taken: list[list[float]] = [[] for _ in sides]
+    for number in range(_ROUNDS + _WARM):
+        for side, times in zip(sides, taken, strict=True):
+            begun = time.perf_counter()
+            answer = await ask(side)
+            if number >= _WARM:
+                times.append((time.perf_counter() - begun) * 1000)
+            answer.raise_for_status()
+            if after is not None:
+                await after(side)
+    return [statistics.median(times) for times in taken]
 
 
-async def _fill(platform: Platform, seed: dict[str, str], have: int, size: int) -> None:
+async def _side(stack: AsyncExitStack, server: str, size: int) -> Side:
+    name = f"bench_{size}"
+    admin = await asyncpg.connect(server)
+    await admin.execute(f"CREATE DATABASE {name}")
+    await admin.close()
+    url = server.replace("/gpuaas?", f"/{name}?")
+    await migrate(url)
+    platform, client = await stack.enter_async_context(_platform(url))
+    seed = await _seed(platform, client)
+    await _fill(platform, seed, size)
+    return Side(size, platform, client, seed["project_id"], seed["operation_id"])
+
+
+async def _fill(platform: Platform, seed: dict[str, str], size: int) -> None:
     """Operations up to this many: nearly all at their end, 200 to be claimed at any size."""
     async with platform.db.connection() as conn:
-        for start in range(have, size, 50_000):
+        for start in range(0, size, 50_000):
             await conn.execute(
                 "INSERT INTO operations SELECT r.* FROM operations o, generate_series($2::int, $3)"
                 " n, LATERAL jsonb_populate_record(o, jsonb_build_object('id', 'op_' ||"
@@ -133,7 +159,7 @@ async def _fill(platform: Platform, seed: dict[str, str], have: int, size: int) 
                 min(start + 50_000, size) - 1,
                 timeout=600,
             )
-        await conn.execute("RESET ROLE")
+        await conn.execute("SET ROLE NONE")
         await conn.execute("VACUUM (ANALYZE) operations", timeout=600)
         await conn.execute("SET ROLE gpuaas_app")
 
@@ -195,42 +221,42 @@ def _manifest() -> dict[str, Any]:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def _server() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="gpuaas-bench-") as name:
         folder = Path(name)
         folder.chmod(0o711)  # the database runs as a user of its own
-        yield folder
-
-
-@asynccontextmanager
-async def _platform() -> AsyncIterator[tuple[Platform, httpx2.AsyncClient]]:
-    async def authenticate(_: Platform, __: Request) -> Caller:
-        return SYSTEM
-
-    with _folder() as folder:
         server = EmbeddedPostgres(folder)
         try:
-            url = server.start()
-            await migrate(url)
-            settings = Settings(
-                data_dir=folder, rate_limit_per_second=1e6, rate_limit_burst=1_000_000,
-                log_level="error",
-            )  # fmt: skip
-            logs_configure(settings)
-            platform = dataclasses.replace(platform_make(settings, url), authenticate=authenticate)
-            app = app_make(platform)
-            transport = httpx2.ASGITransport(Edge(app, max_body_bytes=settings.max_body_bytes))
-            async with (
-                app.router.lifespan_context(app),
-                httpx2.AsyncClient(
-                    transport=transport, base_url="http://bench/api/v1", timeout=60
-                ) as client,
-            ):
-                yield platform, client
+            yield server.start()
         finally:
             server.stop()
 
 
+@asynccontextmanager
+async def _platform(url: str) -> AsyncIterator[tuple[Platform, httpx2.AsyncClient]]:
+    async def authenticate(_: Platform, __: Request) -> Caller:
+        return SYSTEM
+
+    with tempfile.TemporaryDirectory(prefix="gpuaas-bench-") as folder:
+        settings = Settings(
+            data_dir=Path(folder), rate_limit_per_second=1e6, rate_limit_burst=1_000_000,
+            log_level="error",
+        )  # fmt: skip
+        logs_configure(settings)
+        platform = dataclasses.replace(platform_make(settings, url), authenticate=authenticate)
+        app = app_make(platform)
+        edge = Edge(app, max_body_bytes=settings.max_body_bytes)
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(
+                transport=httpx2.ASGITransport(edge),
+                base_url="http://bench/api/v1",
+                timeout=60,
+            ) as client,
+        ):
+            yield platform, client
+
+
 if __name__ == "__main__":
     for row in asyncio.run(measure()):
-        print(f"{row.name:48} {row.value:10.2f} {row.unit:4} {row.note}")
+        print(f"{row.name:54} {row.value:8.2f} {row.unit:3} {row.note}")

@@ -124,6 +124,10 @@ def echo_manifest() -> dict[str, Any]:
                 confirmation={"title": "Take echo down?", "text": "What was said is lost."},
             ),
         ],
+        "permissions": {
+            "read": ["capacity.allocation.read"],
+            "operator": ["custody.grant.create"],
+        },
         "health": [
             {"word": "loud", "health": "healthy"},
             {"word": "hoarse", "health": "degraded"},

@@ -179,6 +179,8 @@ async def _claimed(work: Work, taken: Sequence[_Taken]) -> list[Claimed]:
         manifest = await manifest_of(
             work.call.platform, work.conn, owner.app_slug, owner.app_version
         )
+        for permission in manifest.permissions.operator:
+            work.require(permission, owner.place)
         lease = HeldLease(
             token=one.token, until=one.row.lease_until or work.now, fence=one.row.fence
         )

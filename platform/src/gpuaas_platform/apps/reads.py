@@ -42,13 +42,18 @@ class Wait:
 async def instance_list(
     call: Call, wanted: InstanceFilter, cursor: str | None, limit: int
 ) -> Page[AppInstance]:
-    """Instances in reach, newest first."""
+    """Instances in reach, newest first.
+
+    Those of an app that asks for more than the platform's own keys are left out of the page for a
+    caller who does not hold them; the page may then be shorter and still have a next one.
+    """
     async with call.db.connection() as conn:
         if wanted.project_id is not None:
             await _project_require(call, conn, wanted.project_id, Permission.INSTANCE_READ)
         rows = await instances.instance_list(conn, wanted, cursor_decode(cursor), limit + 1)
-        found = await _instance_views(call, conn, rows)
-    return page_of(found, limit, lambda one: one.id)
+        page = page_of(rows, limit, lambda one: one.id)
+        found = await _instance_views(call, conn, page.items)
+    return Page[AppInstance].model_construct(items=found, next_cursor=page.next_cursor)
 
 
 async def instance_read(call: Call, instance_id: str, wait: Wait) -> AppInstance:
@@ -60,6 +65,9 @@ async def instance_read(call: Call, instance_id: str, wait: Wait) -> AppInstance
             if row is None:
                 raise not_found("app instance", instance_id)
             call.caller.require(Permission.INSTANCE_READ, row.place)
+            manifest = await manifest_of(call.platform, conn, row.app_slug, row.app_version)
+            for permission in manifest.permissions.read:
+                call.caller.require(permission, row.place)
             return (await _instance_views(call, conn, [row]))[0]
 
     return await _newer(call, f"instance:{instance_id}", look, wait)
@@ -151,14 +159,13 @@ async def _instance_views(
 ) -> list[AppInstance]:
     ids = [row.last_operation_id for row in rows if row.last_operation_id is not None]
     last = await operations.operations_read(conn, ids) if ids else {}
-    return [
-        views.instance_view(
-            row,
-            await manifest_of(call.platform, conn, row.app_slug, row.app_version),
-            last.get(row.last_operation_id or ""),
-        )
-        for row in rows
-    ]
+    shown = []
+    for row in rows:
+        manifest = await manifest_of(call.platform, conn, row.app_slug, row.app_version)
+        if all(call.caller.allows(key, row.place) for key in manifest.permissions.read):
+            found = last.get(row.last_operation_id or "")
+            shown.append(views.instance_view(row, manifest, found))
+    return shown
 
 
 async def _newer(call: Call, topic: str, look: Callable[[], Awaitable[T]], wait: Wait) -> T:

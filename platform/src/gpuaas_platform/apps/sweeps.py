@@ -145,14 +145,13 @@ async def _stuck(work: Work, record: Any) -> None:  # noqa: ANN401 - a database 
 async def _absence(work: Work, record: Any) -> None:  # noqa: ANN401 - a database record
     scene = await scene_open(work, record["id"])
     row = scene.instance
-    held = rules.condition_get(row.conditions, ConditionType.CONTROLLER_ABSENT) is not None
-    absent = record["absent"] or record["waits"]
-    if held == absent:
+    held = rules.condition_get(row.conditions, ConditionType.CONTROLLER_ABSENT)
+    if (None if held is None else held["reason"]) == record["reason"]:
         raise _NothingToDo
-    if absent:
-        controllers.absence_set(scene, waits=not record["absent"])
-    else:
+    if record["reason"] is None:
         controllers.absence_unset(scene)
+    else:
+        controllers.absence_set(scene, waits=record["reason"] == "work_waits")
     work.audit(Target("app_instance", row.id, row.place, row, scene.instance))
     await scene.save()
 

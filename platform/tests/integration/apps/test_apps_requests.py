@@ -8,7 +8,7 @@ from apps_fake_controller import FakeController
 from apps_fixtures import Site
 from tenancy_fixtures import project_make
 
-from gpuaas_contract.permissions import RoleName
+from gpuaas_contract.permissions import Permission, RoleName
 
 
 async def test_newest_allowed_version_without_one_named(site: Site) -> None:
@@ -238,6 +238,26 @@ async def test_a_listed_operation_reads_as_the_one_read_alone(
     assert len(listed) == 2
     for one in listed:
         assert one == await site.operation(one["id"])
+
+
+async def test_an_app_may_ask_for_more_than_the_platforms_own_keys(
+    site: Site, callers: Any
+) -> None:
+    instance_id = (await site.deploy())["instance"]["id"]
+    narrow = frozenset({Permission.INSTANCE_READ, Permission.OPERATION_CONTROL})
+    who = {"Authorization": f"Bearer {callers.add(narrow, site.place)}"}
+    read = await site.ask("GET", f"/app-instances/{instance_id}", who=who)
+    assert (read.status_code, read.json()["context"]["permission"]) == (
+        403,
+        "capacity.allocation.read",
+    )
+    assert (await site.ask("GET", "/app-instances", who=who)).json()["items"] == []
+    claim = {"app_slug": "echo", "controller": {"replica": "x"}}
+    claimed = await site.ask("POST", "/operations/claim", claim, who=who)
+    assert (claimed.status_code, claimed.json()["context"]["permission"]) == (
+        403,
+        "custody.grant.create",
+    )
 
 
 async def test_strangers_see_nothing_and_viewers_change_nothing(

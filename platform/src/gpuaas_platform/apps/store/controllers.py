@@ -111,14 +111,16 @@ async def absence_changed(conn: Connection, since: datetime, limit: int) -> list
     waited from before then.
     """
     return await conn.fetch(
-        "SELECT i.id, i.correlation_id, s.absent, s.waits FROM app_instances i,"
-        " LATERAL (SELECT NOT EXISTS (SELECT 1 FROM app_controllers c"
-        " WHERE c.app_slug = i.app_slug AND c.last_seen > $1"
-        " AND c.place IN ('*', i.org_id, i.project_id, i.id)) AS absent,"
-        " EXISTS (SELECT 1 FROM operations o WHERE o.instance_id = i.id"
-        " AND o.status = 'requested' AND o.ready AND o.not_before < $1) AS waits) s"
-        " WHERE i.status <> 'deleted' AND (s.absent OR s.waits)"
-        ' <> (i.conditions @> \'[{"type": "controller_absent"}]\') LIMIT $2',
+        "SELECT i.id, i.correlation_id, w.reason FROM app_instances i, LATERAL (SELECT CASE"
+        " WHEN NOT EXISTS (SELECT 1 FROM app_controllers c WHERE c.app_slug = i.app_slug"
+        " AND c.last_seen > $1 AND c.place IN ('*', i.org_id, i.project_id, i.id))"
+        " THEN 'not_seen'"
+        " WHEN EXISTS (SELECT 1 FROM operations o WHERE o.instance_id = i.id"
+        " AND o.status = 'requested' AND o.ready AND o.not_before < $1)"
+        " THEN 'work_waits' END AS reason) w"
+        " WHERE i.status <> 'deleted' AND w.reason IS DISTINCT FROM"
+        " (SELECT held ->> 'reason' FROM jsonb_array_elements(i.conditions) held"
+        " WHERE held ->> 'type' = 'controller_absent') LIMIT $2",
         since,
         limit,
     )
