@@ -6,6 +6,7 @@ Labels take values from code alone (routes, actions, loops), so that their numbe
 tenant, person or secret ever becomes one.
 """
 
+import functools
 import importlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -73,6 +74,9 @@ class Tracing(Protocol):
     def describe(self, attributes: dict[str, str]) -> None:
         """Add attributes to the current span."""
 
+    def traceparent(self) -> str | None:
+        """The current span's context, if there is one."""
+
     def stop(self) -> None:
         """Send what is left."""
 
@@ -116,11 +120,21 @@ def span_describe(**attributes: str | None) -> None:
         _tracing.describe({k: v for k, v in attributes.items() if v is not None})
 
 
+def traceparent_current() -> str | None:
+    """The current span as what follows from it carries it; None while nobody traces."""
+    return None if _tracing is None else _tracing.traceparent()
+
+
 def request_observe(method: str, route: str, status: int, seconds: float | None) -> None:
     """Count one answer; a stream has no duration."""
-    method = method if method in _METHODS else "OTHER"
-    _REQUESTS.labels(method, route, str(status)).inc()
+    count, duration = _series(method if method in _METHODS else "OTHER", route, status)
+    count.inc()
     if seconds is not None:
-        _DURATION.labels(method, route).observe(seconds)
+        duration.observe(seconds)
     if status == 429:
         RATE_LIMITED.inc()
+
+
+@functools.cache  # as many as there are routes and answers; looking labels up costs more
+def _series(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    return _REQUESTS.labels(method, route, str(status)), _DURATION.labels(method, route)

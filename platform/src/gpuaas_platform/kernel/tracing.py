@@ -84,6 +84,11 @@ class OtlpTracing:
         for name, value in attributes.items():
             span.set_attribute(_PREFIX + name, value)
 
+    def traceparent(self) -> str | None:
+        """The current span's context, if there is one."""
+        context = trace.get_current_span().get_span_context()
+        return _traceparent(context) if context.is_valid else None
+
     def stop(self) -> None:
         """Send what is left and end the thread."""
         self._provider.shutdown()
@@ -92,10 +97,7 @@ class OtlpTracing:
 class _RequestSpan:
     def __init__(self, span: Span) -> None:
         self._span = span
-        context = span.get_span_context()
-        self.traceparent = (
-            f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
-        )
+        self.traceparent = _traceparent(span.get_span_context())
 
     def done(self, name: str, status: int) -> None:
         method, _, route = name.partition(" ")
@@ -122,6 +124,10 @@ def _child(tracer: trace.Tracer, name: str) -> Iterator[None]:
             span.set_status(Status(StatusCode.ERROR))
             span.set_attribute("error.type", type(error).__name__)
             raise
+
+
+def _traceparent(context: SpanContext) -> str:
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
 
 def _parent(traceparent: str | None) -> Context:

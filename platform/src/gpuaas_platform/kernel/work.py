@@ -281,7 +281,7 @@ def _request_row(
         "actor_id": call.caller.id,
         "org_id": where.org_id,
         "project_id": where.project_id,
-        "traceparent": call.traceparent,
+        "traceparent": call.traceparent or telemetry.traceparent_current(),
     }
 
 
@@ -319,7 +319,7 @@ def _event_row(work: Work, event: Happened) -> dict[str, Any]:
         "app_slug": event.app_slug,
         "app_instance_id": event.app_instance_id,
         "correlation_id": event.correlation_id or work.call.correlation_id,
-        "traceparent": work.call.traceparent,
+        "traceparent": work.call.traceparent or telemetry.traceparent_current(),
         "data": dict(event.data),
     }
 

@@ -162,7 +162,8 @@ async def _schema(conn: Connection) -> Check:
     found, expected = await store.schema_revision(conn), len(migrations())
     if found == expected:
         return Check(name="schema", ok=True, detail=f"revision {found}")
-    detail = f"revision {found}, expected {expected}: run `gpuaas-platform migrate`"
+    remedy = "run `gpuaas-platform migrate`" if found < expected else "start its release here too"
+    detail = f"revision {found}, expected {expected}: {remedy}"
     return Check(name="schema", ok=False, detail=detail)
 
 

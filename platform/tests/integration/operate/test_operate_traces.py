@@ -11,11 +11,14 @@ from apps_fixtures import Site
 from otlp_receiver import attributes_of, otlp_receiving
 from platform_calls import bearer
 
+from gpuaas_contract.operate import Live
 from gpuaas_contract.permissions import RoleName
-from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.call import Platform, system_call
+from gpuaas_platform.kernel.caller import PLATFORM
 from gpuaas_platform.kernel.logs import logs_configure
 from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.kernel.telemetry import tracing_running
+from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, mutate
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -71,6 +74,25 @@ async def test_what_the_caller_does_not_sample_is_not_sent_but_carried(
     )
     assert kept.startswith(f"00-{TRACE}-")
     assert kept.endswith("-00")
+
+
+async def test_what_the_platform_does_by_itself_is_a_trace_of_its_own(platform: Platform) -> None:
+    async def touch(work: Work) -> Answer[Live]:
+        work.audit(Target("thing", "thing_1"))
+        work.emit(Happened("a.b", "thing_1", PLATFORM, {}))
+        return Answer(Live())
+
+    told = "SELECT traceparent FROM outbox UNION ALL SELECT traceparent FROM events"
+    await mutate(system_call(platform, "/loop", "cor-1"), "a.b.c", touch)
+    assert await platform.db.fetchval(told) is None
+    await platform.db.execute("DELETE FROM outbox")
+    await platform.db.execute("DELETE FROM events")
+    with otlp_receiving() as received:
+        with tracing_running(Settings(otlp_endpoint=received.url)):
+            await mutate(system_call(platform, "/loop", "cor-1"), "a.b.c", touch)
+        span = received.named("mutate a.b.c")
+    kept = f"00-{span.trace_id.hex()}-{span.span_id.hex()}-"
+    assert (await platform.db.fetchval(told)).startswith(kept)
 
 
 async def test_a_failure_is_an_error_without_its_words(
