@@ -66,6 +66,11 @@ async def measure() -> list[Row]:
     return _rows(streams, client_cpu)
 
 
+def within(rows: list[Row]) -> bool:
+    """Whether the slowest hundredth keeps the limit."""
+    return all(row.value <= LIMIT_MS for row in rows if row.name.endswith("p99"))
+
+
 class Stream(asyncio.Protocol):
     """One subscriber: notes when each event arrived, and does as little else as it can."""
 

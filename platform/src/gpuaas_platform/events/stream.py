@@ -7,7 +7,7 @@ pace, until it has caught up: nothing is lost and nobody waits for it.
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Final
 
@@ -16,6 +16,7 @@ from gpuaas_platform.events.envelope import Frame, event_frame, source_of
 from gpuaas_platform.events.interest import Interest
 from gpuaas_platform.events.store import sequence
 from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.loops import Loop, loop_running
 from gpuaas_platform.kernel.problems import PlatformError
 
@@ -183,14 +184,25 @@ class Hub:
         while True:
             async with self._platform.db.connection() as conn:
                 rows = await sequence.events_after(conn, after, _BATCH)
-            for row in rows:
-                frame = event_frame(row, self._source)
-                for subscription in self._subscriptions:
-                    subscription.offer(frame)
-                self.offered = after = frame.seq
+            self._offer(rows)
             if len(rows) < _BATCH:
                 return
+            after = rows[-1]["seq"]
             await asyncio.sleep(0)  # let readers send before the next batch fills their queues
+
+    def accept(self, rows: Sequence[Record]) -> None:
+        """Take events from the relay's hands, if they are the next ones and somebody listens."""
+        if self._subscriptions and self.offered == rows[0]["seq"] - 1 and len(rows) <= _BATCH:
+            self._offer(rows)
+
+    def _offer(self, rows: Sequence[Record]) -> None:
+        for row in rows:
+            if self.offered is None or row["seq"] <= self.offered:
+                continue  # came from the relay's hands while it was read
+            frame = event_frame(row, self._source)
+            for subscription in self._subscriptions:
+                subscription.offer(frame)
+            self.offered = frame.seq
 
     async def beat(self) -> None:
         """Rouse every reader for its heartbeat; end those whose peer takes nothing any more."""
@@ -224,6 +236,13 @@ async def hub_running(platform: Platform) -> AsyncIterator[None]:
         yield
         hub.close()
     del platform.parts[PART]
+
+
+def hub_accept(platform: Platform, rows: Sequence[Record]) -> None:
+    """Hand new events, in order, to the hub of this process, if one runs."""
+    hub: Hub | None = platform.parts.get(PART)
+    if hub is not None:
+        hub.accept(rows)
 
 
 def hub_of(platform: Platform) -> Hub:

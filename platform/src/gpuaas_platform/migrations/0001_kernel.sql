@@ -106,10 +106,10 @@ CREATE INDEX events_project ON events (project_id, seq);
 CREATE INDEX events_instance ON events (app_instance_id, seq);
 CREATE INDEX events_correlation ON events (correlation_id, seq);
 
--- Move up to `batch` events from the outbox to their numbered place, all or none; returns how many.
+-- Move up to `batch` events from the outbox to their numbered place, all or none; returns them.
 -- Events of transactions that follow one another keep their order: the later one's are given their
 -- position after the earlier one was committed. Called by the one relay, as one statement.
-CREATE FUNCTION relay(batch int) RETURNS bigint LANGUAGE sql AS $$
+CREATE FUNCTION relay(batch int) RETURNS SETOF events LANGUAGE sql AS $$
     WITH moved AS (
         DELETE FROM outbox
         WHERE position IN (SELECT position FROM outbox ORDER BY position LIMIT batch)
@@ -125,11 +125,9 @@ CREATE FUNCTION relay(batch int) RETURNS bigint LANGUAGE sql AS $$
         SELECT head.before + row_number() OVER (ORDER BY position), id, type, subject, at, org_id,
                project_id, app_slug, app_instance_id, correlation_id, traceparent, data
         FROM moved, head
-        RETURNING seq
-    ), told AS (
-        SELECT pg_notify('gpuaas', 'events') FROM counted WHERE counted.number > 0
+        RETURNING *
     )
-    SELECT (SELECT count(*) FROM numbered) + 0 * (SELECT count(*) FROM told);
+    SELECT * FROM numbered ORDER BY seq;
 $$;
 
 -- Requests that changed something or tried to: the start of every incident timeline.

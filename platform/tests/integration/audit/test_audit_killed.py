@@ -12,11 +12,11 @@ from statement_proxy import Plan, statement_proxy
 
 from gpuaas_platform.audit.chain import entries_chain
 from gpuaas_platform.audit.verify import Scope, chain_verify
-from gpuaas_platform.events.relay import relay_turn
+from gpuaas_platform.events.store.sequence import outbox_relay
 from gpuaas_platform.kernel.database import Database
 
 CHAIN, STATEMENTS = b"FROM audit_unchained u JOIN", 4  # take, read the tail, append, commit
-RELAY = b"SELECT relay"  # one statement
+RELAY = b"FROM relay("  # one statement
 _ENTRIES = 7
 _EVENTS = 9
 
@@ -75,7 +75,7 @@ async def _assert_whole(url: str) -> None:
     try:
         async with db.connection() as conn:  # whoever comes next
             await entries_chain(conn, 500)
-            await relay_turn(conn)
+            await outbox_relay(conn, 500)
         found = await chain_verify(db, Scope())
         assert (found.fault, found.verified_to, found.waiting) == (None, _ENTRIES, 0)
         rows = await db.fetch("SELECT seq, data FROM events WHERE type = 'a.b' ORDER BY seq")

@@ -19,9 +19,9 @@ class Span:
     descending: bool = False
 
 
-async def outbox_relay(conn: Connection, batch: int) -> int:
-    """Number up to `batch` events, all or none; how many."""
-    return int(await conn.fetchval("SELECT relay($1)", batch))
+async def outbox_relay(conn: Connection, batch: int) -> list[Record]:
+    """Number up to `batch` events, all or none; the events, in order."""
+    return await conn.fetch("SELECT * FROM relay($1)", batch)
 
 
 async def event_head(conn: Connection) -> int:
