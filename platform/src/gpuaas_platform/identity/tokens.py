@@ -20,6 +20,7 @@ from gpuaas_contract.identity import (
     TokenExchange,
 )
 from gpuaas_contract.ids import Prefix
+from gpuaas_contract.permissions import Permission
 from gpuaas_platform.identity.accounts import key_of
 from gpuaas_platform.identity.credentials import (
     SECRET_BYTES,
@@ -36,7 +37,7 @@ from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind, Place
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
-from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
+from gpuaas_platform.kernel.problems import Denied, PlatformError, invalid, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, mutate, refusal_record
 
 _EXCHANGE: Final = "identity.token.create"
@@ -71,6 +72,8 @@ async def personal_create(given: PersonalTokenCreate, work: Work) -> Answer[Pers
     place = None if given.scope is None else await scope_place(work.conn, given.scope)
     if place == PLATFORM:
         raise invalid("/scope", "leave the scope out for a token that is not narrowed to a place")
+    if place is not None and not caller.knows(place):
+        raise Denied(Permission.PROJECT_READ, hidden=True)
     hold_require(caller, given.permissions or (), place)
     secret = secret_make(PERSONAL_TOKEN_PREFIX, work.call.platform.clock.randomness(SECRET_BYTES))
     permissions: list[str] | None = None

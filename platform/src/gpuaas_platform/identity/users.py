@@ -31,7 +31,7 @@ from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import Denied, PlatformError, invalid, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, refusal_record
 
-PASSWORD_SET: Final = "identity.user.password_set"
+PASSWORD_SET: Final = "identity.user.password_set"  # noqa: S105 - the name of an action
 
 
 @dataclass(frozen=True)
