@@ -78,6 +78,10 @@ class Side:
         """One operation."""
         return await self.client.get(f"/operations/{self.operation_id}")
 
+    async def timeline(self) -> httpx2.Response:
+        """Everything that carries one correlation id: a request, an audit entry, an event, …"""
+        return await self.client.get("/correlations/cor-500")
+
     async def claim(self) -> httpx2.Response:
         """Ten operations claimed at once."""
         return await self.client.post("/operations/claim", json=_CLAIM)
@@ -100,6 +104,7 @@ async def measure(sizes: tuple[int, int] = SIZES) -> list[Row]:
             "list of a project, 50 of them": await _medians(sides, Side.project_list),
             "list of an instance, 50 of them": await _medians(sides, Side.instance_list),
             "read of one": await _medians(sides, Side.read),
+            "timeline of one correlation id": await _medians(sides, Side.timeline),
             "claim of 10": await _medians(sides, Side.claim, Side.put_back),
         }
     rows = []
@@ -159,9 +164,33 @@ async def _fill(platform: Platform, seed: dict[str, str], size: int) -> None:
                 min(start + 50_000, size) - 1,
                 timeout=600,
             )
+        for sql in _JOURNAL:
+            await conn.execute(sql, seed["project_id"], platform.clock.now(), size, timeout=900)
         await conn.execute("SET ROLE NONE")
-        await conn.execute("VACUUM (ANALYZE) operations", timeout=600)
+        for table in ("operations", "requests", "audit_entries", "events"):
+            await conn.execute(f"VACUUM (ANALYZE) {table}", timeout=600)
         await conn.execute("SET ROLE gpuaas_app")
+
+
+# As many requests, audit entries and events as operations, each with one of their correlation ids.
+_JOURNAL = (
+    (
+        "INSERT INTO requests (id, at, correlation_id, method, path, status, actor_id, org_id,"
+        " project_id) SELECT 'req_' || n, $2, 'cor-' || n, 'POST', '/x', 202, 'u', 'org_bench', $1"
+        " FROM generate_series(1, $3::int) n"
+    ),
+    (
+        "INSERT INTO audit_entries (id, at, action, outcome, actor_kind, actor_id, org_id, project_id,"
+        " target_kind, target_id, correlation_id, source) SELECT 'aud_' || n, $2, 'a.b', 'allowed',"
+        " 'user', 'u', 'org_bench', $1, 't', 'x', 'cor-' || n, 'local'"
+        " FROM generate_series(1, $3::int) n"
+    ),
+    (
+        "INSERT INTO events (seq, id, type, subject, at, org_id, project_id, correlation_id, data)"
+        " SELECT 1000000 + n, 'evt_' || n, 'a.b', 's', $2, 'org_bench', $1, 'cor-' || n, '{}'"
+        " FROM generate_series(1, $3::int) n"
+    ),
+)
 
 
 async def _seed(platform: Platform, client: httpx2.AsyncClient) -> dict[str, str]:
