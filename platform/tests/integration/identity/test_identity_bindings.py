@@ -212,10 +212,17 @@ async def test_a_key_or_password_for_somebody_stronger_is_refused(
         f"/tenants/{org_id}/roles",
         {
             "name": "helpdesk",
-            "permissions": [Permission.USER_MANAGE, Permission.SERVICE_ACCOUNT_MANAGE],
+            "permissions": [
+                Permission.USER_MANAGE,
+                Permission.SERVICE_ACCOUNT_MANAGE,
+                Permission.BINDING_MANAGE,
+            ],
         },
     )
     clerk = await world.person(boss, helper_role["id"], tenant)
+    stronger = {"name": "stronger", "roles": ["app_operator"]}
+    path = f"/projects/{project_id}/service-accounts"
+    assert (await clerk.post(path, stronger)).status_code == 403
     new = {"password": "another horse battery"}
     keys = f"/service-accounts/{operator['id']}/keys"
     sealed = {"public_key": "A" * 43 + "="}

@@ -1,8 +1,8 @@
 """No sequence of changes lets people gain what they did not hold, however they conspire.
 
 Two people with random roles work together: they give and take roles, make and change custom roles,
-make service accounts and keys and use them, and try to become a third person. Whatever succeeds,
-all of them together may never do more than the two could at the start.
+make service accounts and keys and use them, and try to become a third person or a stronger account.
+Whatever succeeds, all of them together may never do more than the two could at the start.
 """
 
 import os
@@ -13,7 +13,7 @@ from typing import Any
 
 import asyncpg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from identity_fixtures import (
     Browser,
@@ -168,8 +168,11 @@ async def shared_world(
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)  # a real database answers each step
+    max_examples=60,
+    deadline=None,  # a real database answers each step,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # and shrinking would take minutes
+)
 @given(
     first=holdings, second=holdings, third=holdings, plan=st.lists(actions, min_size=4, max_size=14)
 )
@@ -200,17 +203,17 @@ async def test_conspirators_never_gain(
 async def test_the_plot_can_succeed_within_what_it_holds(shared_world: World) -> None:
     """The test above is not idle: with enough to begin with, every kind of step succeeds.
 
-    Roles 0 to 2 are what the three people hold; 3 is the one made first.
+    Roles 0 to 3 are what the three people and the account hold; 4 is the one made first.
     """
     everything = [([str(key) for key in ROLES[RoleName.TENANT_ADMIN]], "tenant")]
     plot = await plot_made(shared_world, [everything, everything, everything])
     steps: list[tuple[Any, ...]] = [
         ("role_make", 0, [Permission.INSTANCE_CREATE]),
-        ("bind", 0, 1, 3, "tenant"),
+        ("bind", 0, 1, 4, "tenant"),
         ("bind_built_in", 0, 1, "project_viewer", "first"),
-        ("role_change", 1, 3, [Permission.TENANT_UPDATE]),
-        ("account_make", 0, 3, "first"),
-        ("key_make", 1, 0),
+        ("role_change", 1, 4, [Permission.TENANT_UPDATE]),
+        ("account_make", 0, 4, "first"),
+        ("key_make", 1, 1),
         ("password", 0),
     ]
     for step in steps:
@@ -252,7 +255,21 @@ async def plot_made(world: World, held: list[list[tuple[list[str], str]]]) -> Pl
         if index < 2:
             plot.conspirators.append(world.browser().with_token(secret))
     plot.victim = plot.people[2]
+    await _strong_account(plot, number)
     return plot
+
+
+async def _strong_account(plot: Plot, number: int) -> None:
+    """A service account somebody else made, which may do more than most conspirators."""
+    db, now, project = plot.world.platform.db, plot.world.platform.clock.now(), "first"
+    await db.execute(
+        "INSERT INTO service_accounts (id, org_id, project_id, name, display_name, created_at)"
+        " VALUES ($1, $2, $3, $1, $1, $4)",
+        f"sa_{number}", plot.org_id, plot.projects[project], now,
+    )  # fmt: skip
+    wanted = [str(key) for key in _ADMINISTRATION + _WORK]
+    await _hold(plot, f"{number}_strong", f"sa_{number}", wanted, project)
+    plot.accounts.append(f"sa_{number}")
 
 
 def plot_place(plot: Plot, where: str) -> Place:

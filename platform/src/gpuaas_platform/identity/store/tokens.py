@@ -10,7 +10,8 @@ from gpuaas_platform.identity.store.tenancy import LAST
 from gpuaas_platform.kernel.database import Connection, Record
 
 # The token, whether everything it hangs on is alive, and what its principal holds now. Bindings
-# inside a deactivated tenant or project do not count.
+# inside a deactivated tenant or project do not count. The few rows a binding hangs on are looked up
+# one by one (subqueries, not joins), so that no plan ever reads a whole table.
 _RESOLVE = """
 SELECT t.id, t.kind, t.user_id, t.service_account_id, t.expires_at, t.idle_until, t.last_used_at,
        t.permissions, t.org_id AS narrow_org, t.project_id AS narrow_project,
@@ -25,15 +26,14 @@ LEFT JOIN service_account_keys k ON k.id = t.key_id
 LEFT JOIN projects p ON p.id = s.project_id
 LEFT JOIN tenants home ON home.id = coalesce(u.org_id, s.org_id)
 LEFT JOIN LATERAL (
-    SELECT jsonb_agg(jsonb_build_array(b.role_name, r.permissions, b.org_id, b.project_id))
-           AS bindings
+    SELECT jsonb_agg(jsonb_build_array(
+               b.role_name, (SELECT r.permissions FROM roles r WHERE r.id = b.role_id),
+               b.org_id, b.project_id)) AS bindings
     FROM role_bindings b
-    LEFT JOIN roles r ON r.id = b.role_id
-    LEFT JOIN tenants bt ON bt.id = b.org_id
-    LEFT JOIN projects bp ON bp.id = b.project_id
     WHERE b.principal_id = coalesce(t.user_id, t.service_account_id)
       AND (b.expires_at IS NULL OR b.expires_at > $2)
-      AND coalesce(bt.active, true) AND coalesce(bp.active, true)
+      AND coalesce((SELECT o.active FROM tenants o WHERE o.id = b.org_id), true)
+      AND coalesce((SELECT q.active FROM projects q WHERE q.id = b.project_id), true)
 ) AS held ON true
 WHERE t.hash = $1
 """
