@@ -180,8 +180,8 @@ _JOURNAL = (
         " FROM generate_series(1, $3::int) n"
     ),
     (
-        "INSERT INTO audit_entries (id, at, action, outcome, actor_kind, actor_id, org_id, project_id,"
-        " target_kind, target_id, correlation_id, source) SELECT 'aud_' || n, $2, 'a.b', 'allowed',"
+        "INSERT INTO audit_entries (id, at, action, outcome, actor_kind, actor_id, org_id,"
+        " project_id, target_kind, target_id, correlation_id, source) SELECT 'aud_' || n, $2, 'a.b', 'allowed',"
         " 'user', 'u', 'org_bench', $1, 't', 'x', 'cor-' || n, 'local'"
         " FROM generate_series(1, $3::int) n"
     ),
