@@ -181,8 +181,8 @@ _JOURNAL = (
     ),
     (
         "INSERT INTO audit_entries (id, at, action, outcome, actor_kind, actor_id, org_id,"
-        " project_id, target_kind, target_id, correlation_id, source) SELECT 'aud_' || n, $2, 'a.b', 'allowed',"
-        " 'user', 'u', 'org_bench', $1, 't', 'x', 'cor-' || n, 'local'"
+        " project_id, target_kind, target_id, correlation_id, source) SELECT 'aud_' || n, $2,"
+        " 'a.b', 'allowed', 'user', 'u', 'org_bench', $1, 't', 'x', 'cor-' || n, 'local'"
         " FROM generate_series(1, $3::int) n"
     ),
     (
