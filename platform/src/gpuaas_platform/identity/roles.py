@@ -12,7 +12,7 @@ from gpuaas_platform.identity.places import tenant_place
 from gpuaas_platform.identity.rules import grant_require, role_permissions
 from gpuaas_platform.identity.store import access as store
 from gpuaas_platform.kernel.call import Call
-from gpuaas_platform.kernel.caller import Place
+from gpuaas_platform.kernel.caller import Caller, Place
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.etag import etag_headers, match_require
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
@@ -71,21 +71,21 @@ async def role_create(org_id: str, given: RoleCreate, work: Work) -> Answer[Role
 
 async def role_list(call: Call, org_id: str | None, cursor: str | None, limit: int) -> Page[Role]:
     """Built-in roles first, then the custom ones of tenants the caller has anything to do with."""
-    reach = call.caller.reach(Permission.ROLE_READ)
-    tenants = {
-        grant.place.org_id
-        for grant in call.caller.grants
-        if grant.place.org_id and Permission.ROLE_READ in grant.permissions
-    }
-    before = cursor_decode(cursor)
-    built_in = [] if before is not None else [_built_in(name) for name in RoleName]
-    room = limit - len(built_in)
-    if room < 0:
-        raise invalid("/query/limit", f"the first page holds the {len(built_in)} built-in roles")
-    wanted = store.RoleFilter(reach.everywhere, sorted(tenants), org_id, before, room + 1)
+    after = cursor_decode(cursor)
+    names = list(RoleName)
+    if after is not None:
+        names = names[names.index(RoleName(after)) + 1 :] if after in ROLES else []
+    shown = [_built_in(name) for name in names]
+    wanted = store.RoleFilter(
+        everywhere=call.caller.reach(Permission.ROLE_READ).everywhere,
+        org_ids=_tenants_of(call.caller),
+        org_id=org_id,
+        before=None if after in ROLES else after,
+        count=max(0, limit + 1 - len(shown)),
+    )
     async with call.db.connection() as conn:
         rows = await store.roles_page(conn, wanted)
-    return page_of([*built_in, *map(_custom, rows)], limit, lambda role: role.id)
+    return page_of([*shown, *map(_custom, rows)], limit, lambda role: role.id)
 
 
 async def role_read(call: Call, role_id: str) -> Role:
@@ -96,12 +96,8 @@ async def role_read(call: Call, role_id: str) -> Role:
         row = await store.role_read(conn, role_id)
     if row is None:
         raise not_found("role", role_id)
-    place = Place(row["org_id"])
-    if not any(
-        Permission.ROLE_READ in grant.permissions and grant.place.org_id == place.org_id
-        for grant in call.caller.grants
-    ):
-        call.caller.require(Permission.ROLE_READ, place)
+    if row["org_id"] not in _tenants_of(call.caller):
+        call.caller.require(Permission.ROLE_READ, Place(row["org_id"]))
     return _custom(row)
 
 
@@ -150,6 +146,12 @@ async def _held(role_id: str, work: Work) -> Record:
         raise not_found("role", role_id)
     work.require(Permission.ROLE_MANAGE, Place(row["org_id"]))
     return row
+
+
+def _tenants_of(caller: Caller) -> list[str]:
+    """Tenants in which the caller may read roles, be it in one project: roles are a tenant's."""
+    held = [grant.place for grant in caller.grants if Permission.ROLE_READ in grant.permissions]
+    return sorted({place.org_id for place in held if place.org_id is not None})
 
 
 def _checked(permissions: list[Permission]) -> frozenset[Permission]:

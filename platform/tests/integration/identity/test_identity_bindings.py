@@ -197,6 +197,10 @@ async def test_a_custom_role_belongs_to_its_tenant(world: World, admin: Browser)
     names = [one["name"] for one in (await stranger.seen("/roles"))["items"]]
     assert names == list(RoleName)
     assert "reader" in [one["name"] for one in (await boss.seen("/roles"))["items"]]
+    first = await boss.seen("/roles", limit=5)
+    second = await boss.seen("/roles", limit=5, cursor=first["next_cursor"])
+    paged = [one["name"] for one in first["items"] + second["items"]]
+    assert (paged, second["next_cursor"]) == ([*names, "reader"], None)
     keys = (await stranger.seen("/permissions"))["items"]
     assert {one["key"] for one in keys} == set(Permission)
 
