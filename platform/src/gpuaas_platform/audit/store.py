@@ -13,7 +13,7 @@ from gpuaas_contract.permissions import Permission
 from gpuaas_platform.kernel.caller import Reach
 from gpuaas_platform.kernel.correlation import CorrelatedRows, CorrelationQuery, correlated_sql
 from gpuaas_platform.kernel.database import Connection, Record
-from gpuaas_platform.kernel.listing import Conditions, Listing, listing_sql
+from gpuaas_platform.kernel.listing import Conditions, Kind, Listing, listing_sql
 
 # An id is made at the end of the mutation whose beginning is `at`: no transaction lasts longer.
 _ID_AFTER_AT_MS: Final = 600_000
@@ -150,9 +150,11 @@ async def entries_list(
     """Entries in reach, newest first, behind the page's key, with their place in the chain."""
     before, limit = page
     conditions = Conditions()
+    kind = _kind_add(conditions, wanted.action)
     narrow = _conditions_add(conditions, wanted)
     conditions.add_given("id < {}", before)
-    inner = listing_sql(Listing("audit_entries", "id", limit, narrow=narrow), conditions, reach)
+    listing = Listing("audit_entries", "id", limit, narrow=narrow, kind=kind)
+    inner = listing_sql(listing, conditions, reach)
     return await conn.fetch(
         f"SELECT e.*, c.seq, c.hash FROM ({inner}) e"  # noqa: S608 - built of code, values are arguments
         " LEFT JOIN audit_chain c ON c.entry_id = e.id ORDER BY e.id DESC",
@@ -166,9 +168,10 @@ async def entries_export(
     """Chained entries in reach, oldest first, behind the page's key, with their links."""
     after, limit = page
     conditions = Conditions()
+    kind = _kind_add(conditions, wanted.action)
     narrow = _conditions_add(conditions, wanted)
     conditions.add_given("id > {}", after)
-    listing = Listing("audit_entries", "id", limit, descending=False, narrow=narrow)
+    listing = Listing("audit_entries", "id", limit, descending=False, narrow=narrow, kind=kind)
     inner = listing_sql(listing, conditions, reach)
     return await conn.fetch(
         f"SELECT e.*, c.seq, c.hash, p.hash AS prev_hash FROM ({inner}) e"  # noqa: S608 - built of code, values are arguments
@@ -178,10 +181,15 @@ async def entries_export(
     )
 
 
+def _kind_add(conditions: Conditions, action: str | None) -> Kind | None:
+    if action is None:
+        return None
+    text = conditions.add("(action = {} OR starts_with(action, {} || '.'))", action)
+    return Kind("action", text)
+
+
 def _conditions_add(conditions: Conditions, wanted: AuditFilter) -> bool:
     """Add what is asked for; says whether an index leads to few rows."""
-    if wanted.action is not None:
-        conditions.add("(action = {} OR starts_with(action, {} || '.'))", wanted.action)
     conditions.add_given("outcome = {}", wanted.outcome)
     conditions.add_given("target_kind = {}", wanted.target_kind)
     if wanted.since is not None:

@@ -61,7 +61,7 @@ def cloud_event(row: Row, source: str) -> dict[str, Any]:
         "correlationid": row["correlation_id"],
     }
     for attribute, column in _EXTENSIONS:
-        if row[column] is not None:
+        if row[column]:
             event[attribute] = row[column]
     event["data"] = row["data"] | {
         "correlation_id": row["correlation_id"],

@@ -40,6 +40,7 @@ CREATE INDEX audit_entries_project ON audit_entries (project_id, id);
 CREATE INDEX audit_entries_correlation ON audit_entries (correlation_id, id);
 CREATE INDEX audit_entries_target ON audit_entries (target_id, id);
 CREATE INDEX audit_entries_actor ON audit_entries (actor_id, id);
+CREATE INDEX audit_entries_action ON audit_entries (action, id);
 
 CREATE TABLE audit_chain (
     seq bigint PRIMARY KEY,
@@ -104,6 +105,7 @@ CREATE TABLE events (
 CREATE INDEX events_org ON events (org_id, seq);
 CREATE INDEX events_project ON events (project_id, seq);
 CREATE INDEX events_instance ON events (app_instance_id, seq);
+CREATE INDEX events_type ON events (type, seq);
 CREATE INDEX events_correlation ON events (correlation_id, seq);
 
 -- Move up to `batch` events from the outbox to their numbered place, all or none; returns them.

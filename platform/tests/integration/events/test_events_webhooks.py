@@ -334,6 +334,23 @@ async def test_others_may_not_touch_it(
         await somebody.ask("POST", where, status, json={"url": "https://x.example/"})
 
 
+async def test_what_is_told_of_a_change_carries_its_trace(
+    platform: Platform, admin: Admin, project: Place
+) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    path = f"/projects/{project.project_id}/webhooks"
+    headers = {"traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
+    body = {"url": "https://receiver.example/hook"}
+    await admin.ask("POST", path, 201, json=body, headers=headers)
+
+    async def told() -> Any:
+        return (await admin.ask("GET", "/events?type=events.webhook.created"))["items"]
+
+    event = (await eventually(told))[0]
+    assert event["traceparent"].split("-")[1] == trace
+    assert event["data"]["project_id"] == project.project_id
+
+
 async def test_a_change_needs_the_revision_it_was_made_against(
     admin: Admin, project: Place
 ) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from gpuaas_contract.events import EventFilter
 from gpuaas_platform.events.interest import Interest
 from gpuaas_platform.kernel.database import Connection, Record
-from gpuaas_platform.kernel.listing import Conditions, Listing, listing_sql
+from gpuaas_platform.kernel.listing import Conditions, Kind, Listing, listing_sql
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,11 @@ async def events_after(conn: Connection, after: int, limit: int) -> list[Record]
 async def events_list(conn: Connection, interest: Interest, span: Span) -> list[Record]:
     """Events somebody wants and may read, in order or newest first."""
     conditions = Conditions()
+    kind = _kind_add(conditions, interest.wanted.type)
     narrow = _conditions_add(conditions, interest.wanted)
     conditions.add_given("seq > {}", span.after)
     conditions.add_given("seq <= {}", span.up_to)
-    listing = Listing("events", "seq", span.limit, span.descending, narrow)
+    listing = Listing("events", "seq", span.limit, span.descending, narrow, kind)
     return await conn.fetch(listing_sql(listing, conditions, interest.reach), *conditions.args)
 
 
@@ -93,14 +94,19 @@ _SWEEPS = {
 }
 
 
+def _kind_add(conditions: Conditions, prefixes: list[str]) -> Kind | None:
+    if not prefixes:
+        return None
+    text = conditions.add(
+        "EXISTS (SELECT FROM unnest({}::text[]) AS prefix"
+        " WHERE type = prefix OR starts_with(type, prefix || '.'))",
+        prefixes,
+    )
+    return Kind("type", text)
+
+
 def _conditions_add(conditions: Conditions, wanted: EventFilter) -> bool:
     """Add what is asked for; says whether an index leads to few rows."""
-    if wanted.type:
-        conditions.add(
-            "EXISTS (SELECT FROM unnest({}::text[]) AS prefix"
-            " WHERE type = prefix OR starts_with(type, prefix || '.'))",
-            wanted.type,
-        )
     conditions.add_given("app_slug = {}", wanted.app_slug)
     return any(
         [
