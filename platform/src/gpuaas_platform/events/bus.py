@@ -70,6 +70,8 @@ class Bus:
         rows = await sequence.events_after(conn, cursor, _BATCH)
         if not rows:
             return False
+        if rows[0]["seq"] > cursor + 1:
+            _log.warning("nats_gap", after=cursor, first_kept=rows[0]["seq"])
         reached = cursor
         try:
             stream = await self._jetstream()

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
+from urllib.parse import urlsplit
 
 from fastapi import Response
 
@@ -22,7 +23,7 @@ from gpuaas_contract.events import (
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.events.signing import SECRET_BYTES, secret_text
-from gpuaas_platform.events.store import webhooks
+from gpuaas_platform.events.store import sequence, webhooks
 from gpuaas_platform.events.store.webhooks import HookRow
 from gpuaas_platform.events.target import Guard
 from gpuaas_platform.identity.places import project_place, tenant_place
@@ -93,6 +94,7 @@ async def webhook_update(work: Work, hook_id: str, body: WebhookUpdate) -> Answe
     )
     if body.status is WebhookStatus.ACTIVE and before.status is not WebhookStatus.ACTIVE:
         row = await webhooks.hook_enable(work.conn, hook_id, work.now)
+        await _gap_say(work, row)
     if body.status is WebhookStatus.DISABLED and before.status is WebhookStatus.ACTIVE:
         row = await webhooks.hook_disable(work.conn, hook_id, "Disabled by a person.", work.now)
     after = hook_model(row)
@@ -257,6 +259,15 @@ async def _locked(work: Work, hook_id: str) -> Record:
     return row
 
 
+async def _gap_say(work: Work, hook: Record) -> None:
+    """Leave a note where events went while the webhook was disabled: they are not delivered."""
+    first = await sequence.event_first_kept(work.conn)
+    if hook["cursor"] + 1 < first:
+        place = Place(hook["org_id"], hook["project_id"])
+        data = {"after": hook["cursor"], "first_kept": first}
+        work.emit(Happened("events.webhook.gap", hook["id"], place, data))
+
+
 def _url_require(settings: Settings, url: str) -> None:
     wrong = Guard(settings.webhook_allowed_networks).url_check(url)
     if wrong is not None:
@@ -270,8 +281,13 @@ def _told(
     place = Place(hook.org_id, hook.project_id)
     after = None if what == "deleted" else hook
     work.audit(Target("webhook", hook.id, place, before=before, after=after, reason=reason))
-    data = {"status": hook.status, "url": hook.url} | ({"reason": reason} if reason else {})
-    work.emit(Happened(f"events.webhook.{what}", hook.id, place, data))
+    # Only the host: paths and queries of receivers often hold a secret, and many read events.
+    data = {"status": hook.status, "host": urlsplit(hook.url).hostname}
+    work.emit(
+        Happened(
+            f"events.webhook.{what}", hook.id, place, data | ({"reason": reason} if reason else {})
+        )
+    )
     work.signal("events")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from journal_fixtures import Callers, Hands, eventually, happen
+from journal_fixtures import Callers, Hands, eventually, happen, numbered
 from receiver_fixtures import Receiver, receiving
 from tenancy_fixtures import project_make
 
@@ -22,6 +22,20 @@ from gpuaas_platform.kernel.settings import Settings
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"webhook_allowed_networks": (IPv4Network("127.0.0.0/8"),)})
+
+
+@pytest.fixture(autouse=True)
+async def no_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test looks a name up outside this machine."""
+    loop = asyncio.get_running_loop()
+    real = loop.getaddrinfo
+
+    async def local(host: str, *args: Any, **more: Any) -> Any:
+        if not host.replace(".", "").isdigit():
+            raise socket.gaierror(socket.EAI_NONAME, "not looked up in tests")
+        return await real(host, *args, **more)
+
+    monkeypatch.setattr(loop, "getaddrinfo", local)
 
 
 @pytest.fixture
@@ -212,6 +226,24 @@ async def test_a_target_that_takes_nothing_for_days_is_disabled_and_can_come_bac
     assert receiver.numbers[count:] == [7, 8], "from where it stopped"
 
 
+async def test_events_swept_while_it_was_disabled_are_said_to_be_missing(
+    platform: Platform, admin: Admin, project: Place
+) -> None:
+    made = await admin.hook(project, "https://receiver.example/hook")
+    path = f"/webhooks/{made['webhook']['id']}"
+    await admin.ask("PATCH", path, json={"status": "disabled"})
+    await happen(platform, project, count=5)
+    await numbered(platform, 7)
+    await platform.db.execute("DELETE FROM events")
+    await admin.ask("PATCH", path, json={"status": "active"})
+
+    async def told() -> Any:
+        return (await admin.ask("GET", "/events?type=events.webhook.gap"))["items"]
+
+    gap = (await eventually(told))[0]["data"]
+    assert (gap["after"], gap["first_kept"]) == (made["webhook"]["delivered_sequence"], 8)
+
+
 async def test_a_target_that_is_gone_is_disabled_at_once(
     platform: Platform, admin: Admin, project: Place, receiver: Receiver
 ) -> None:
@@ -340,7 +372,7 @@ async def test_what_is_told_of_a_change_carries_its_trace(
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     path = f"/projects/{project.project_id}/webhooks"
     headers = {"traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
-    body = {"url": "https://receiver.example/hook"}
+    body = {"url": "https://receiver.example/hook?token=hidden"}
     await admin.ask("POST", path, 201, json=body, headers=headers)
 
     async def told() -> Any:
@@ -349,6 +381,8 @@ async def test_what_is_told_of_a_change_carries_its_trace(
     event = (await eventually(told))[0]
     assert event["traceparent"].split("-")[1] == trace
     assert event["data"]["project_id"] == project.project_id
+    assert event["data"]["host"] == "receiver.example"
+    assert "token=hidden" not in str(event), "a receiver's path may hold a secret"
 
 
 async def test_a_change_needs_the_revision_it_was_made_against(
