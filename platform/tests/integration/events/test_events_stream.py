@@ -22,6 +22,7 @@ from journal_fixtures import (
 from gpuaas_contract.events import CloudEvent
 from gpuaas_contract.permissions import Permission, RoleName
 from gpuaas_platform.events import sse
+from gpuaas_platform.events import stream as stream_module
 from gpuaas_platform.events.stream import QUEUE_FRAMES, hub_of
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.caller import Place
@@ -167,6 +168,34 @@ async def test_a_slow_reader_holds_nobody_up_and_loses_nothing(
         assert all(len(s._queue) <= QUEUE_FRAMES for s in hub_of(platform)._subscriptions)
         ids = [int(m["sse_id"]) for m in await slow.take(total)]
     assert ids == list(range(1, total + 1))
+
+
+async def test_a_reader_that_takes_nothing_any_more_is_let_go_and_can_resume(
+    platform: Platform, callers: Callers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = callers.add(RoleName.PROJECT_VIEWER, PROJECT)
+    hub = hub_of(platform)
+    async with listening(platform) as url:
+        async with stream(url, token) as stuck:
+            await _live(platform, 1)
+            (subscription,) = hub._subscriptions
+
+            async def blocked() -> bool:
+                await happen(platform, count=16, data={"pad": "x" * 50_000})
+                since = subscription.blocked_since
+                return since is not None and asyncio.get_running_loop().time() - since > 0.2
+
+            await eventually(blocked)
+            monkeypatch.setattr(stream_module, "_STUCK_SECONDS", 0.1)
+            await hub.beat()
+
+            async def forgotten() -> bool:
+                return not hub._subscriptions
+
+            await eventually(forgotten)
+            first = await stuck.next()
+        async with stream(url, token, last_id=first["sse_id"]) as again:
+            assert int((await again.next())["sse_id"]) == int(first["sse_id"]) + 1
 
 
 async def test_a_gap_is_said(platform: Platform, callers: Callers) -> None:
