@@ -21,6 +21,7 @@ from gpuaas_platform.audit.chain import chain_running
 from gpuaas_platform.audit.routes import router as audit_router
 from gpuaas_platform.capacity.routes import router as capacity_router
 from gpuaas_platform.catalog.routes import router as catalog_router
+from gpuaas_platform.custody.life import custody_life
 from gpuaas_platform.events.life import events_running
 from gpuaas_platform.events.routes import router as events_router
 from gpuaas_platform.events.webhook_routes import router as webhooks_router
@@ -52,6 +53,7 @@ _LIVES: tuple[Callable[[Platform], AbstractAsyncContextManager[None]], ...] = (
     identity_life,
     chain_running,
     events_running,
+    custody_life,
     apps_life,
     operate_running,
 )

@@ -62,6 +62,11 @@ class Keyring:
         """Names of the keys; they tell nothing of the keys."""
         return [key_id.hex() for key_id in self._keys]
 
+    @property
+    def active_id(self) -> str:
+        """Name of the key that seals what is new."""
+        return self._active.hex()
+
     def seal(self, plain: bytes, context: str) -> bytes:
         """Encrypt for storage. Only `unseal` with the same context opens it."""
         nonce = secrets.token_bytes(_NONCE_BYTES)

@@ -38,6 +38,39 @@ class Settings(BaseSettings):
         Path | None,
         Field(description="Keys all replicas share; without it, keyring.json in the data folder"),
     ] = None
+    secret_store: Annotated[
+        Literal["embedded", "vault"],
+        Field(description="Where secrets lie: the own database, encrypted, or Vault or OpenBao"),
+    ] = "embedded"  # noqa: S105 - the name of a kind of store
+    vault_addr: Annotated[
+        str | None, Field(pattern=r"^https?://", description="Address of Vault or OpenBao")
+    ] = None
+    vault_namespace: Annotated[
+        str | None, Field(description="Namespace there; none for the root's")
+    ] = None
+    vault_ca_file: Annotated[
+        Path | None, Field(description="Authority of its TLS certificate; the system's without it")
+    ] = None
+    vault_role_id: Annotated[
+        str | None, Field(description="AppRole the platform signs in with")
+    ] = None
+    vault_secret_id_file: Annotated[
+        Path | None, Field(description="File with the AppRole's secret id, read at each sign-in")
+    ] = None
+    vault_approle_mount: Annotated[str, Field(description="Where AppRole is mounted")] = "approle"
+    vault_kv_mount: Annotated[
+        str, Field(description="Where the key-value store, version 2, is mounted")
+    ] = "secret"
+    vault_kv_prefix: Annotated[str, Field(description="Path under it that is the platform's")] = (
+        "gpuaas"
+    )
+    vault_transit_mount: Annotated[str, Field(description="Where transit is mounted")] = "transit"
+    vault_transit_key: Annotated[
+        str, Field(description="Transit key that encrypts what is put into the key-value store")
+    ] = "gpuaas"
+    vault_timeout_seconds: Annotated[
+        float, Field(gt=0, le=60, description="How long it may take to answer")
+    ] = 5.0
     audit_head_seconds: Annotated[
         float, Field(gt=0, description="How often a changed audit chain's head is signed and told")
     ] = 600.0

@@ -1,0 +1,66 @@
+"""This room's life in a process: its secret store, and the loops that tidy it."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Final
+
+from gpuaas_platform.custody.embedded_store import EmbeddedStore
+from gpuaas_platform.custody.secret_store import PART, SWEEP, secret_store_of
+from gpuaas_platform.custody.store import values
+from gpuaas_platform.custody.vault_store import VaultStore
+from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.loops import Loop, loop_running
+
+_SWEEP_SECONDS: Final = 60.0
+_REWRAP_SECONDS: Final = 300.0
+_BATCH: Final = 100
+
+
+@asynccontextmanager
+async def custody_life(platform: Platform) -> AsyncIterator[None]:
+    """Run for as long as the process serves."""
+    if platform.settings.secret_store == "vault":  # noqa: S105 - the name of a kind of store
+        async with _vault(platform), _sweeping(platform):
+            yield
+        return
+    embedded = EmbeddedStore(platform)
+    platform.parts[PART] = embedded
+    turn = partial(_rewrap, embedded)
+    rewrap = Loop("custody-rewrap", turn, _REWRAP_SECONDS, "custody.rewrap")
+    async with _sweeping(platform), loop_running(platform.signals, rewrap):
+        yield
+
+
+async def sweep_turn(platform: Platform) -> None:
+    """Delete secrets nobody names: given up, or never named because a request failed."""
+    while True:
+        async with platform.db.connection() as conn:
+            paths = await values.sweep_take(conn, platform.clock.now(), _BATCH)
+        for path in paths:
+            await secret_store_of(platform).delete(path)
+            async with platform.db.connection() as conn:
+                await values.sweep_done(conn, path)
+        if len(paths) < _BATCH:
+            return
+
+
+async def _rewrap(store: EmbeddedStore) -> None:
+    """Have every data key wrapped by the newest key of the keyring."""
+    while await store.rewrap():
+        pass
+
+
+@asynccontextmanager
+async def _vault(platform: Platform) -> AsyncIterator[None]:
+    vault = VaultStore(platform.settings)
+    platform.parts[PART] = vault
+    try:
+        yield
+    finally:
+        vault.close()
+
+
+def _sweeping(platform: Platform) -> AbstractAsyncContextManager[None]:
+    sweep = Loop("custody-sweep", partial(sweep_turn, platform), _SWEEP_SECONDS, SWEEP)
+    return loop_running(platform.signals, sweep)
