@@ -6,6 +6,7 @@ last id they saw.
 """
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
@@ -70,23 +71,28 @@ class EventStream(Response):
 
     async def _pump(self, subscription: Subscription, send: Send) -> None:
         clock = asyncio.get_running_loop().time
-        recheck_at = clock() + RECHECK_SECONDS
+        recheck_at = clock() + _recheck_delay()
         await send(_body(_RETRY + _gap_frame(self._opening.gap)))
         while not subscription.closed:
             chunk = await subscription.next()
+            if not chunk:
+                chunk = b": heartbeat\nid: %d\n\n" % (subscription.cursor or 0)
+            subscription.blocked_since = clock()
+            await send(_body(chunk))
+            subscription.blocked_since = None
             if clock() >= recheck_at:
                 try:
                     subscription.interest = await self._recheck()
                 except PlatformError as error:
                     await send(_body(b": ends: %b\n\n" % error.code.encode()))
                     break
-                recheck_at = clock() + RECHECK_SECONDS
-            if not chunk:
-                chunk = b": heartbeat\nid: %d\n\n" % (subscription.cursor or 0)
-            subscription.blocked_since = clock()
-            await send(_body(chunk))
-            subscription.blocked_since = None
+                recheck_at = clock() + _recheck_delay()
         await send(_body(b"", more=False))
+
+
+def _recheck_delay() -> float:
+    """Each stream at a time of its own: many that began together must not all ask at once."""
+    return RECHECK_SECONDS * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
 def _gap_frame(gap: StreamGap | None) -> bytes:
