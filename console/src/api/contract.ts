@@ -1,12 +1,11 @@
 /** The types of the public contract, for the whole console. `schema.d.ts` is generated from
- * `openapi/v1.json` by `npm run types`; what it has always wins over what is typed by hand. */
+ * `openapi/v1.json` by `npm run types`. */
 
-import type { ProvisionalPaths } from "./contract.provisional.ts";
-import type { components, paths as GeneratedPaths } from "./schema.d.ts";
+import type { components } from "./schema.d.ts";
 
-export type { AuthMethods, Whoami } from "./contract.provisional.ts";
+export type { paths } from "./schema.d.ts";
 
-export type paths = GeneratedPaths & Omit<ProvisionalPaths, keyof GeneratedPaths>;
-
+export type AuthMethods = components["schemas"]["AuthMethods"];
 export type Readiness = components["schemas"]["Readiness"];
 export type Version = components["schemas"]["Version"];
+export type Whoami = components["schemas"]["Whoami"];

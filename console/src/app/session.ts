@@ -37,7 +37,9 @@ export async function signIn(email: string, password: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   try {
-    await call(api.DELETE("/api/v1/sessions/current"));
+    await call(
+      api.DELETE("/api/v1/sessions/{session_id}", { params: { path: { session_id: "current" } } }),
+    );
   } catch (thrown) {
     if (!(thrown instanceof Problem)) throw thrown;
     if (thrown.status !== 401) return noticeAdd(thrown);

@@ -1,6 +1,7 @@
 /** Stands in for the network: answers by method and path, and keeps what was asked. */
 
 import { vi } from "vitest";
+import type { Whoami } from "../../src/api/contract.ts";
 
 type Answer = (request: Request) => Response | Promise<Response>;
 
@@ -40,4 +41,18 @@ export function problem(
 ): Response {
   const body = { type: "about:blank", title: `Title of ${code}`, status, code, ...more };
   return json(status, body, { "Content-Type": "application/problem+json", ...headers });
+}
+
+/** Somebody who is signed in, as the platform describes them. */
+export function person(email: string): Whoami {
+  return {
+    id: "user_1",
+    kind: "user",
+    email,
+    display_name: "Ada",
+    home: { kind: "platform" },
+    token_id: null,
+    bindings: [],
+    permissions: [],
+  };
 }

@@ -41,7 +41,8 @@ describe("what goes out", () => {
   it("leaves the caller's own headers as they are", async () => {
     platform.on("DELETE /api/v1/sessions/current", () => new Response(null, { status: 204 }));
     const headers = { "Idempotency-Key": "mine", "If-Match": '"7"', "X-Correlation-ID": "cor" };
-    await call(api.DELETE("/api/v1/sessions/current", { headers }));
+    const params = { path: { session_id: "current" } };
+    await call(api.DELETE("/api/v1/sessions/{session_id}", { params, headers }));
     for (const [name, value] of Object.entries(headers)) expect(sent().get(name)).toBe(value);
   });
 });

@@ -2,9 +2,9 @@ import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { notices } from "../../../src/app/notices.ts";
 import { followSession, session, signIn, signOut } from "../../../src/app/session.ts";
 import { connectionForget, connectionReport } from "../../../src/live/connection.ts";
-import { type FakePlatform, fakePlatform, json, problem } from "../fake-platform.ts";
+import { type FakePlatform, fakePlatform, json, person, problem } from "../fake-platform.ts";
 
-const ada = { id: "user_1", email: "ada@example.org", display_name: "Ada" };
+const ada = person("ada@example.org");
 
 let platform: FakePlatform;
 

@@ -6,7 +6,7 @@ import { noticeAdd, notices } from "../../../src/app/notices.ts";
 import { navigate, RouterProvider } from "../../../src/app/router.tsx";
 import { session } from "../../../src/app/session.ts";
 import { Shell } from "../../../src/app/shell.tsx";
-import { fakePlatform, json } from "../fake-platform.ts";
+import { fakePlatform, json, person } from "../fake-platform.ts";
 
 beforeEach(() => {
   notices.set([]);
@@ -67,7 +67,7 @@ it("shows a problem with its code, sentence, next actions and correlation id", a
 
 it("asks to sign in again over the page when the session has expired", async () => {
   const platform = fakePlatform();
-  const ada = { id: "user_1", email: "ada@example.org" };
+  const ada = person("ada@example.org");
   platform.on("GET /api/v1/auth/methods", () =>
     json(200, { local: true, oidc: { name: "Contoso", start_url: "/api/v1/auth/oidc/start" } }),
   );
