@@ -9,7 +9,6 @@ export NODE_NO_WARNINGS := 1
 
 SETUP := @$(PYTHON) -m tools.setup
 UNIT  := $(wildcard */tests/unit apps/*/tests/unit)
-BENCHES := $(patsubst bench/%.py,%,$(wildcard bench/[a-z]*.py))
 NPM   := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix console
 
 .DEFAULT_GOAL := help
@@ -59,8 +58,7 @@ lab: ## Boot N real local machines (N=3) and show them; `make clean` or gpuaas-l
 
 bench: ## Measure on real servers and machines, beside the floor each is held to (ONE=lab for one)
 	$(SETUP) env lab
-	@for one in $(or $(ONE),$(BENCHES)); do \
-		echo "== bench/$$one.py"; $(BIN)/python -m bench.$$one || exit 1; done
+	@$(BIN)/python -m bench $(ONE)
 
 openapi: ## Write openapi/v1.json, the public contract, from the code
 	$(SETUP) env

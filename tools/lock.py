@@ -22,6 +22,8 @@ def main(arguments: list[str]) -> int:
     projects = [f"{package}/pyproject.toml" for package in PACKAGES]
     try:
         _compile(stage, "dev.txt", "requirements/dev.in", *projects, *arguments)
+        # What is measured beside us shares no environment with us, and so no versions.
+        _compile(stage, "bench-peers.txt", "requirements/bench-peers.in", *arguments)
         tested = ("--constraints", "requirements/dev.txt")
         _compile(stage, "uv.txt", "requirements/uv.in", *tested)
         for package in PRODUCTION:
