@@ -1,0 +1,70 @@
+"""The contract's names an app needs, handed on so that an app depends on the SDK alone.
+
+Imported by apps. Nothing is defined here.
+"""
+
+from gpuaas_contract.apps import (
+    Absence,
+    AdapterDetail,
+    AppInstance,
+    ConditionType,
+    ErrorFamily,
+    InstanceCreate,
+    Member,
+    Operation,
+    OperationCreate,
+    OperationError,
+    PlacedMember,
+    PlacementIntent,
+    Requested,
+)
+from gpuaas_contract.common import Condition, Json, Severity
+from gpuaas_contract.controllers import (
+    AbsenceReport,
+    ConditionReport,
+    DetailReport,
+    InstanceReport,
+    MemberReport,
+)
+from gpuaas_contract.manifest import Manifest, OperationSpec, Purpose
+from gpuaas_contract.manifest_check import manifest_check
+from gpuaas_contract.states import (
+    Health,
+    InstanceStatus,
+    MemberStatus,
+    OperationStatus,
+    StepState,
+)
+
+__all__ = [
+    "Absence",
+    "AbsenceReport",
+    "AdapterDetail",
+    "AppInstance",
+    "Condition",
+    "ConditionReport",
+    "ConditionType",
+    "DetailReport",
+    "ErrorFamily",
+    "Health",
+    "InstanceCreate",
+    "InstanceReport",
+    "InstanceStatus",
+    "Json",
+    "Manifest",
+    "Member",
+    "MemberReport",
+    "MemberStatus",
+    "Operation",
+    "OperationCreate",
+    "OperationError",
+    "OperationSpec",
+    "OperationStatus",
+    "PlacedMember",
+    "PlacementIntent",
+    "Purpose",
+    "Requested",
+    "Severity",
+    "StepState",
+    "manifest_check",
+]

@@ -1,0 +1,1 @@
+"""The controller runtime: claims operations, keeps leases, runs steps, observes, reports."""

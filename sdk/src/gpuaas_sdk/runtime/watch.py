@@ -1,0 +1,148 @@
+"""Looking at instances on schedule: observe, plan, say what is true, ask for what must change.
+
+One replica at a time looks at an instance (the observer's lease). What changes machines is never
+done here: drift becomes a reconcile operation that people can see. One instance that hangs or
+fails holds up no other. Called by `controller.py`.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Final
+
+from gpuaas_contract.apps import AppInstance
+from gpuaas_contract.controllers import ControllerSelf, Observation, Observe
+from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.states import InstanceStatus
+from gpuaas_sdk.app import Facts, Look, Target
+from gpuaas_sdk.errors import ConflictError, GpuaasError, ProblemError
+from gpuaas_sdk.runtime.calls import lease_lost
+from gpuaas_sdk.runtime.work import Surroundings
+
+_LOOKED_AT: Final = frozenset(
+    {
+        InstanceStatus.RUNNING,
+        InstanceStatus.DEGRADED,
+        InstanceStatus.STOPPED,
+        InstanceStatus.FAILED,
+        InstanceStatus.CLEANUP_BLOCKED,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How often instances are looked at, how many at once, how long one may take."""
+
+    every_seconds: float = 30.0
+    parallel: int = 8
+    patience_seconds: float = 60.0
+    say_again_seconds: float = 300.0
+
+    @property
+    def lease_seconds(self) -> int:
+        """Long enough to reach the next turn, within what the contract allows."""
+        return int(min(600, max(5, 2 * self.every_seconds + self.patience_seconds)))
+
+
+@dataclass
+class _Known:
+    """What this replica remembers of one instance."""
+
+    token: str | None = None
+    said: Facts | None = None
+    said_at: float = 0.0
+
+
+@dataclass
+class Watch:
+    """The loop over all instances of the app in reach."""
+
+    around: Surroundings
+    me: ControllerSelf
+    schedule: Schedule
+    busy: set[str] = field(default_factory=set)
+    _known: dict[str, _Known] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Turn after turn, for ever; a turn that fails is followed by the next."""
+        while True:
+            try:
+                await self.turn()
+            except GpuaasError as error:
+                self.around.log.warning("instances could not be listed: %s", error)
+            await asyncio.sleep(self.schedule.every_seconds)
+
+    async def turn(self) -> None:
+        """Look at every instance once."""
+        gate = asyncio.Semaphore(self.schedule.parallel)
+        found = [one async for one in self.around.calls.instances(self.around.app.slug)]
+        for gone in set(self._known) - {one.id for one in found}:
+            del self._known[gone]
+        looked = [one for one in found if one.status in _LOOKED_AT and one.id not in self.busy]
+        async with asyncio.TaskGroup() as tasks:
+            for instance in looked:
+                tasks.create_task(self._one(instance, gate))
+
+    async def _one(self, instance: AppInstance, gate: asyncio.Semaphore) -> None:
+        log = self.around.log.bind(instance_id=instance.id, correlation_id=instance.correlation_id)
+        labels, outcome = {"app": self.around.app.slug}, "failed"
+        try:
+            async with gate, asyncio.timeout(self.schedule.patience_seconds):
+                outcome = await self._look(instance)
+        except TimeoutError:
+            log.warning("looking took longer than %g s", self.schedule.patience_seconds)
+        except GpuaasError as error:
+            log.warning("what was seen could not be told: %s", error)
+        except Exception:
+            log.exception("looking failed; nothing is said about the instance")
+        self.around.metrics.count("observations", {**labels, "outcome": outcome})
+
+    async def _look(self, instance: AppInstance) -> str:
+        known = self._known.setdefault(instance.id, _Known())
+        if not await self._lease(instance.id, known):
+            return "elsewhere"
+        around = self.around
+        target = Target(instance, await around.calls.members(instance.id))
+        seen = await around.app.observe(
+            Look(target, around.state, around.log.bind(instance_id=instance.id))
+        )
+        plan = around.app.plan(target, seen, around.now())
+        await self._say(instance.id, known, around.app.health(target, seen))
+        if plan.converged or not around.app.self_heal:
+            return "converged" if plan.converged else "drifted"
+        await self._heal(instance.id)
+        return "healing"
+
+    async def _lease(self, instance_id: str, known: _Known) -> bool:
+        body = Observe(
+            controller=self.me,
+            lease_token=known.token,
+            lease_seconds=self.schedule.lease_seconds,
+        )
+        try:
+            known.token = (await self.around.calls.observe(instance_id, body)).token
+        except ConflictError as error:
+            known.token, known.said = None, None
+            if lease_lost(error):
+                return False
+            raise
+        return True
+
+    async def _say(self, instance_id: str, known: _Known, facts: Facts) -> None:
+        """Say what changed; the same again only now and then, so that nothing is written idly."""
+        now = asyncio.get_running_loop().time()
+        fresh = now - known.said_at < self.schedule.say_again_seconds
+        if known.token is None or facts == Facts() or (facts == known.said and fresh):
+            return
+        body = Observation(
+            lease_token=known.token, instance=facts.instance, members=list(facts.members)
+        )
+        await self.around.calls.observed(instance_id, body)
+        known.said, known.said_at = facts, now
+
+    async def _heal(self, instance_id: str) -> None:
+        try:
+            await self.around.calls.reconcile(instance_id)
+        except ProblemError as error:
+            if error.code is not ErrorCode.OPERATION_IN_PROGRESS:
+                raise

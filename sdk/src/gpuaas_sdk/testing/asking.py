@@ -1,0 +1,405 @@
+"""The in-memory platform's side of people: deploy, ask for operations, cancel, retry, delete.
+
+Inputs are not checked against the app's schema, and policy, entitlements and prices do not exist
+here: the real platform has tests of its own. Called by `surface.py` and by tests.
+"""
+
+from dataclasses import dataclass
+
+from gpuaas_contract.apps import (
+    AppInstance,
+    InstanceCreate,
+    Member,
+    Operation,
+    OperationCreate,
+    OperationTarget,
+    PlacedMember,
+    PlacementIntent,
+    Requested,
+    Step,
+)
+from gpuaas_contract.effects import EFFECTS
+from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.manifest import Manifest, OperationSpec, Purpose
+from gpuaas_contract.manifest_read import (
+    Seat,
+    invalid_for_member,
+    invalid_in,
+    seats_of,
+    topology_of,
+)
+from gpuaas_contract.states import (
+    Health,
+    InstanceStatus,
+    MemberStatus,
+    OperationStatus,
+    StepState,
+)
+from gpuaas_sdk.testing.world import ACTIVE, GONE, OPEN, Hidden, Refused, World, targets
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks, and under which correlation."""
+
+    id: str
+    correlation_id: str
+
+
+def instance_create(
+    world: World, caller: Caller, project_id: str, body: InstanceCreate
+) -> Requested:
+    """Deploy: the instance, its members and the operation that brings them up."""
+    version = body.version or max(v for slug, v in world.manifests if slug == body.app_slug)
+    manifest = world.manifests[body.app_slug, version]
+    seats = seats_of(manifest.deploy.placement, body.settings)
+    taken = {m.allocation_id for m in world.members.values() if m.removed_at is None}
+    for seat in seats:
+        if seat.allocation_id in taken:
+            raise Refused(ErrorCode.IN_USE, f"The allocation {seat.allocation_id} is in use.")
+    instance = _instance(world, caller, project_id, body.model_copy(update={"version": version}))
+    world.instances[instance.id] = instance
+    operation = _operation(world, caller, instance, manifest.deploy)
+    operation = operation.model_copy(update={"input": body.settings})
+    world.operations[operation.id] = operation
+    for seat in seats:
+        _member(world, instance, seat, operation)
+    _placement(world, instance.id, manifest)
+    world.change_instance(instance.id, last_operation_id=operation.id)
+    return _requested(world, instance.id, [operation.id])
+
+
+def operation_create(
+    world: World, caller: Caller, instance_id: str, body: OperationCreate
+) -> Requested:
+    """Ask for something; many targets become operations of one group."""
+    instance = world.instance(instance_id)
+    manifest = world.manifest(instance)
+    spec = manifest.operation(body.kind)
+    if spec is None:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"/kind: the app has no operation {body.kind}")
+    if spec.purpose is Purpose.DELETE:
+        return instance_delete(world, caller, instance_id)
+    _available(spec, instance)
+    seats = seats_of(spec.placement, body.input) if spec.purpose is not Purpose.DEPLOY else []
+    pairs = _pairs(world, spec, body, seats)
+    for member_id, seat in pairs:
+        _fits(world, spec, instance_id, member_id)
+        if seat is None:
+            _same_refuse(world, instance_id, spec, member_id)
+    group = world.new_id("opg") if len(pairs) > 1 else None
+    ids = []
+    for member_id, seat in pairs:
+        operation = _operation(world, caller, instance, spec)
+        new = None if seat is None else _member(world, instance, seat, operation)
+        replaces = spec.purpose is Purpose.MEMBER_REPLACE
+        acts_on = member_id if replaces or new is None else new
+        world.operations[operation.id] = operation.model_copy(
+            update={
+                "input": body.input,
+                "member_id": acts_on,
+                "new_member_id": new if replaces else None,
+                "target": OperationTarget(
+                    kind="instance" if acts_on is None else "member", id=acts_on or instance_id
+                ),
+                "group_id": group,
+                "target_version": body.version or _back(spec, instance),
+            }
+        )
+        widest = 1 if spec.group is None else spec.group.max_parallel
+        world.hide(operation.id, parallelism=min(widest, body.parallelism or widest))
+        ids.append(operation.id)
+    if seats:
+        _placement(world, instance_id, manifest)
+    world.change_instance(instance_id, last_operation_id=ids[-1])
+    return _requested(world, instance_id, ids)
+
+
+def instance_reconcile(world: World, caller: Caller, instance_id: str) -> Requested:
+    """Ask the app to look and converge."""
+    spec = world.manifest(world.instance(instance_id)).purpose(Purpose.RECONCILE)
+    if spec is None:
+        raise Refused(ErrorCode.STATE_CONFLICT, "The app offers no reconcile.")
+    return operation_create(world, caller, instance_id, OperationCreate(kind=spec.kind))
+
+
+def instance_delete(world: World, caller: Caller, instance_id: str) -> Requested:
+    """Take the instance down: what waits is cancelled, what runs is asked to stop."""
+    instance = world.instance(instance_id)
+    if instance.status in GONE:
+        raise Refused(ErrorCode.STATE_CONFLICT, f"The instance is {instance.status}.")
+    spec = next(s for s in world.manifest(instance).operations if s.purpose is Purpose.DELETE)
+    for one in world.queue(instance_id):
+        world.hide(one.id, superseded=True)
+        if one.status in ACTIVE:
+            world.change_operation(one.id, cancel_requested=True)
+        else:
+            world.move_operation(one.id, OperationStatus.CANCELLED)
+            never_begun_remove(world, one)
+    operation = _operation(world, caller, instance, spec)
+    world.operations[operation.id] = operation
+    world.move_instance(instance_id, InstanceStatus.DELETING)
+    world.change_instance(instance_id, last_operation_id=operation.id)
+    return _requested(world, instance_id, [operation.id])
+
+
+def operation_cancel(world: World, operation_id: str) -> Operation:
+    """Stop at once when nothing began, else at the next safe point."""
+    row = world.operation(operation_id)
+    spec = world.spec(row)
+    fixed = spec is None or not spec.cancellable or row.purpose is Purpose.DELETE
+    if row.status not in OPEN or fixed:
+        raise Refused(
+            ErrorCode.STATE_CONFLICT, f"The operation is {row.status} and cannot be cancelled."
+        )
+    if row.status is OperationStatus.REQUESTED and not world.hidden[row.id].began:
+        world.move_operation(row.id, OperationStatus.CANCELLED, cancel_requested=True)
+        never_begun_remove(world, row)
+        topology_follow(world, row.instance_id)
+    elif not row.cancel_requested:
+        world.change_operation(row.id, cancel_requested=True)
+        if row.status is OperationStatus.REQUESTED:
+            world.change_operation(row.id, not_before=world.clock.now())
+    return world.operation(operation_id)
+
+
+def operation_retry(world: World, operation_id: str) -> Operation:
+    """A failed operation again: one attempt more."""
+    row = world.operation(operation_id)
+    if row.status is not OperationStatus.FAILED:
+        raise Refused(
+            ErrorCode.STATE_CONFLICT, f"The operation is {row.status}; only a failed one can."
+        )
+    attempt = row.attempt + 1
+    world.move_operation(
+        row.id,
+        OperationStatus.REQUESTED,
+        attempt=attempt,
+        max_attempts=max(row.max_attempts, attempt),
+        not_before=world.clock.now(),
+        cancel_requested=False,
+    )
+    return world.operation(operation_id)
+
+
+def never_begun_remove(world: World, row: Operation) -> None:
+    """A member whose adding never began is gone with it."""
+    if world.hidden[row.id].began:
+        return
+    for member_id in targets(row):
+        if world.members[member_id].status is MemberStatus.REQUESTED:
+            world.move_member(member_id, MemberStatus.REMOVING)
+            world.move_member(member_id, MemberStatus.REMOVED)
+
+
+def topology_follow(world: World, instance_id: str) -> None:
+    """After members came or went, the instance may have another shape."""
+    live = world.live(instance_id)
+    manifest = world.manifest(world.instance(instance_id))
+    found = topology_of(manifest, len({one.allocation_id for one in live}))
+    if found is not None and live:
+        world.change_instance(instance_id, topology=found.key)
+
+
+def _available(spec: OperationSpec, instance: AppInstance) -> None:
+    requires = EFFECTS[spec.purpose].instance.requires
+    refused = invalid_in(spec, instance.status, instance.topology)
+    wrong = bool(requires) and instance.status not in requires
+    if instance.status in GONE or wrong or refused is not None:
+        raise Refused(
+            ErrorCode.STATE_CONFLICT,
+            f"{spec.title} is not possible while the instance is {instance.status}"
+            f" in the topology {instance.topology}.",
+        )
+
+
+def _pairs(
+    world: World, spec: OperationSpec, body: OperationCreate, seats: list[Seat]
+) -> list[tuple[str | None, Seat | None]]:
+    taken = {m.allocation_id for m in world.members.values() if m.removed_at is None}
+    for seat in seats:
+        if seat.allocation_id in taken:
+            raise Refused(ErrorCode.IN_USE, f"The allocation {seat.allocation_id} is in use.")
+    if spec.purpose is Purpose.MEMBER_REPLACE:
+        return list(zip(body.member_ids, seats, strict=True))
+    pairs: list[tuple[str | None, Seat | None]] = [(one, None) for one in body.member_ids]
+    pairs += [(None, seat) for seat in seats]
+    if EFFECTS[spec.purpose].member is not None and not pairs:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"/member_ids: {spec.kind} needs a member")
+    return pairs or [(None, None)]
+
+
+def _fits(world: World, spec: OperationSpec, instance_id: str, member_id: str | None) -> None:
+    if member_id is None:
+        return
+    found = {one.id: one for one in world.live(instance_id)}
+    if member_id not in found:
+        raise Refused(ErrorCode.NOT_FOUND, f"There is no member {member_id}.")
+    member, effect = found[member_id], EFFECTS[spec.purpose].member
+    wrong = effect is not None and effect.requires and member.status not in effect.requires
+    if wrong or invalid_for_member(spec, member.component_key, member.status) is not None:
+        raise Refused(
+            ErrorCode.STATE_CONFLICT,
+            f"{spec.title} is not possible for the member {member_id}, which is {member.status}.",
+        )
+
+
+def _same_refuse(
+    world: World, instance_id: str, spec: OperationSpec, member_id: str | None
+) -> None:
+    for one in world.queue(instance_id):
+        if one.kind == spec.kind and one.member_id == member_id and not one.cancel_requested:
+            raise Refused(
+                ErrorCode.OPERATION_IN_PROGRESS, f"It is under way already: operation {one.id}."
+            )
+
+
+def _back(spec: OperationSpec, instance: AppInstance) -> str | None:
+    if spec.purpose is not Purpose.ROLLBACK:
+        return None
+    if instance.previous_version is None:
+        raise Refused(ErrorCode.STATE_CONFLICT, "There is no earlier version to go back to.")
+    return instance.previous_version
+
+
+def _placement(world: World, instance_id: str, manifest: Manifest) -> None:
+    live = world.live(instance_id)
+    places = [one.allocation_id for one in live]
+    for one in live:
+        world.change_member(one.id, shares_allocation=places.count(one.allocation_id) > 1)
+    intent = PlacementIntent(
+        members=[
+            PlacedMember(
+                component_key=one.component_key,
+                allocation_id=one.allocation_id,
+                shared=one.shares_allocation,
+            )
+            for one in world.live(instance_id)
+        ]
+    )
+    found = topology_of(manifest, len(set(places)))
+    if found is None:
+        raise Refused(ErrorCode.STATE_CONFLICT, "The app has no such topology.")
+    world.change_instance(instance_id, placement_intent=intent, topology=found.key)
+
+
+def _instance(world: World, caller: Caller, project_id: str, body: InstanceCreate) -> AppInstance:
+    manifest = world.manifests[body.app_slug, body.version or ""]
+    now = world.clock.now()
+    return AppInstance(
+        id=world.new_id("inst"),
+        resource_name=body.name,
+        display_name=body.display_name,
+        org_id="org_memory",
+        project_id=project_id,
+        app_slug=body.app_slug,
+        app_version=body.version or "",
+        previous_version=None,
+        runtime_version="",
+        operating_mode=body.operating_mode or manifest.operating_modes[0],
+        control_plane_scope=body.control_plane_scope or manifest.control_plane_scopes[0],
+        runtime_backend=manifest.runtime_backend,
+        topology="",
+        placement_intent=PlacementIntent(members=[]),
+        settings=body.settings,
+        settings_revision=1,
+        settings_applied_revision=0,
+        status=InstanceStatus.REQUESTED,
+        health=Health.UNKNOWN,
+        conditions=[],
+        adapter_detail=None,
+        access=None,
+        absence=None,
+        revision=1,
+        last_operation_id=None,
+        correlation_id=caller.correlation_id,
+        created_by=caller.id,
+        created_at=now,
+        updated_at=now,
+        deleted_at=None,
+        operations=[],
+        next_actions=[],
+    )
+
+
+def _member(world: World, instance: AppInstance, seat: Seat, operation: Operation) -> str:
+    now = world.clock.now()
+    member = Member(
+        id=world.new_id("mem"),
+        instance_id=instance.id,
+        org_id=instance.org_id,
+        project_id=instance.project_id,
+        component_key=seat.component,
+        allocation_id=seat.allocation_id,
+        shares_allocation=False,
+        node="",
+        status=MemberStatus.REQUESTED,
+        health=Health.UNKNOWN,
+        conditions=[],
+        adapter_detail=None,
+        runtime_version="",
+        absence=None,
+        revision=1,
+        last_operation_id=operation.id,
+        correlation_id=operation.correlation_id,
+        created_at=now,
+        updated_at=now,
+        removed_at=None,
+        next_actions=[],
+    )
+    world.members[member.id] = member
+    return member.id
+
+
+def _operation(
+    world: World, caller: Caller, instance: AppInstance, spec: OperationSpec
+) -> Operation:
+    now = world.clock.now()
+    operation = Operation(
+        id=world.new_id("op"),
+        instance_id=instance.id,
+        org_id=instance.org_id,
+        project_id=instance.project_id,
+        app_slug=instance.app_slug,
+        kind=spec.kind,
+        purpose=spec.purpose,
+        exclusive=spec.exclusive or EFFECTS[spec.purpose].exclusive,
+        target=OperationTarget(kind="instance", id=instance.id),
+        member_id=None,
+        new_member_id=None,
+        group_id=None,
+        waits_for=None,
+        input={},
+        target_version=None,
+        status=OperationStatus.REQUESTED,
+        ready=False,
+        progress=[Step(name=one.name, state=StepState.PENDING) for one in spec.steps],
+        conditions=[],
+        attempt=1,
+        max_attempts=spec.max_attempts,
+        not_before=now,
+        lease=None,
+        cancel_requested=False,
+        error=None,
+        revision=1,
+        correlation_id=caller.correlation_id,
+        requested_by=caller.id,
+        reason="",
+        requested_at=now,
+        started_at=None,
+        ended_at=None,
+        next_actions=[],
+    )
+    world.operations[operation.id] = operation
+    world.hidden[operation.id] = Hidden()
+    return operation
+
+
+def _requested(world: World, instance_id: str, ids: list[str]) -> Requested:
+    made = [world.operations[one] for one in ids]
+    return Requested(
+        instance=world.instance(instance_id),
+        operation=made[0],
+        operations=made,
+        group_id=made[0].group_id,
+    )
