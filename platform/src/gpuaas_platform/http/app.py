@@ -28,6 +28,7 @@ from gpuaas_platform.events.webhook_routes import router as webhooks_router
 from gpuaas_platform.http.console import console_mount
 from gpuaas_platform.http.edge import Edge
 from gpuaas_platform.http.errors import errors_install
+from gpuaas_platform.http.routing import route_index_install
 from gpuaas_platform.identity.life import identity_life
 from gpuaas_platform.identity.routes import router as identity_router
 from gpuaas_platform.kernel.call import Platform
@@ -102,6 +103,7 @@ def app_make(platform: Platform | None) -> FastAPI:
     app.state.platform = platform
     for router in _ROUTERS:
         app.include_router(router, prefix=API_PREFIX, responses=_PROBLEM)
+    route_index_install(app)
     errors_install(app)
     if platform is not None and platform.settings.console_dir is not None:
         console_mount(app, platform.settings.console_dir)
