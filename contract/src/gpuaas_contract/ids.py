@@ -47,6 +47,7 @@ class Prefix(StrEnum):
     ALLOCATION = "alloc"
     TASK = "task"
     CREDENTIAL = "cred"
+    CA_KEY = "cak"
     GRANT = "grant"
     SECRET = "sec"
     ARTIFACT_SOURCE = "src"

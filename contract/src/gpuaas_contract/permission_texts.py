@@ -46,6 +46,7 @@ PERMISSION_TEXTS: Final[dict[Permission, str]] = {
     _P.NODE_TASK_READ: "Read tasks of machines.",
     _P.NODE_TASK_CREATE: "Create tasks for machines of one's allocations.",
     _P.QUOTA_MANAGE: "Set quotas.",
+    _P.CA_ROTATE: "Rotate the key that signs SSH certificates.",
     _P.GRANT_CREATE: "Get a short-lived certificate for a machine.",
     _P.GRANT_READ: "Read access grants.",
     _P.CREDENTIAL_READ: "Read access credentials (never the secret).",

@@ -52,6 +52,7 @@ class Permission(StrEnum):
     NODE_TASK_CREATE = "capacity.task.create"
     QUOTA_MANAGE = "capacity.quota.manage"
 
+    CA_ROTATE = "custody.ca.rotate"
     GRANT_CREATE = "custody.grant.create"
     GRANT_READ = "custody.grant.read"
     CREDENTIAL_READ = "custody.credential.read"

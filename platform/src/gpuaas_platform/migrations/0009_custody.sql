@@ -23,3 +23,46 @@ CREATE TABLE secret_sweep (
     taken boolean NOT NULL DEFAULT false -- it is being deleted: nobody may name it any more
 );
 CREATE INDEX secret_sweep_due ON secret_sweep (due_at);
+
+-- Keys of the SSH user authority. The private halves are in the secret store under `secret_path`.
+CREATE TABLE ssh_ca_keys (
+    id text PRIMARY KEY,
+    status text NOT NULL CHECK (status IN ('upcoming', 'current', 'previous', 'retired')),
+    public_key text NOT NULL,
+    fingerprint text NOT NULL,
+    secret_path text NOT NULL,
+    created_at timestamptz NOT NULL,
+    changed_at timestamptz NOT NULL
+);
+CREATE UNIQUE INDEX ssh_ca_keys_one ON ssh_ca_keys (status) WHERE status <> 'retired';
+
+CREATE SEQUENCE ssh_serials AS bigint;
+CREATE SEQUENCE ssh_revocations AS bigint;
+
+CREATE TABLE access_grants (
+    id text PRIMARY KEY,
+    serial bigint NOT NULL UNIQUE,
+    org_id text NOT NULL,
+    project_id text NOT NULL,
+    allocation_id text NOT NULL REFERENCES allocations (id),
+    principal text NOT NULL,
+    ca_key_id text NOT NULL REFERENCES ssh_ca_keys (id),
+    fingerprint text NOT NULL,
+    source_address jsonb NOT NULL,
+    force_command text,
+    pty boolean NOT NULL,
+    valid_after timestamptz NOT NULL,
+    valid_before timestamptz NOT NULL,
+    revoked_at timestamptz,
+    revoke_reason text NOT NULL DEFAULT '',
+    revocation bigint, -- counts revocations: the revocation list's version is the highest of them
+    created_by text NOT NULL,
+    correlation_id text NOT NULL,
+    created_at timestamptz NOT NULL,
+    FOREIGN KEY (project_id, org_id) REFERENCES projects (id, org_id)
+);
+CREATE INDEX access_grants_org ON access_grants (org_id, id);
+CREATE INDEX access_grants_project ON access_grants (project_id, id);
+CREATE INDEX access_grants_allocation ON access_grants (allocation_id, id);
+CREATE INDEX access_grants_revoked ON access_grants (valid_before) WHERE revoked_at IS NOT NULL;
+CREATE INDEX access_grants_revocation ON access_grants (revocation) WHERE revocation IS NOT NULL;

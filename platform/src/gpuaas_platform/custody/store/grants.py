@@ -1,0 +1,102 @@
+"""SQL of access grants."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from gpuaas_platform.kernel.caller import Place, Reach
+from gpuaas_platform.kernel.database import Connection, Record
+from gpuaas_platform.kernel.listing import Conditions, Listing, listing_sql
+
+
+@dataclass(frozen=True)
+class NewGrant:
+    """A grant to be."""
+
+    id: str
+    serial: int
+    place: Place
+    allocation_id: str
+    principal: str
+    ca_key_id: str
+    fingerprint: str
+    source_address: list[str]
+    force_command: str | None
+    pty: bool
+    valid_after: datetime
+    valid_before: datetime
+    created_by: str
+    correlation_id: str
+
+
+async def serial_next(conn: Connection) -> int:
+    """A serial no certificate ever had."""
+    return int(await conn.fetchval("SELECT nextval('ssh_serials')"))
+
+
+async def grant_insert(conn: Connection, new: NewGrant, now: datetime) -> Record | None:
+    """Keep a grant."""
+    return await conn.fetchrow(
+        "INSERT INTO access_grants (id, serial, org_id, project_id, allocation_id, principal,"
+        " ca_key_id, fingerprint, source_address, force_command, pty, valid_after, valid_before,"
+        " created_by, correlation_id, created_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+        " RETURNING *",
+        new.id, new.serial, new.place.org_id, new.place.project_id, new.allocation_id,
+        new.principal, new.ca_key_id, new.fingerprint, new.source_address, new.force_command,
+        new.pty, new.valid_after, new.valid_before, new.created_by, new.correlation_id, now,
+    )  # fmt: skip
+
+
+async def grant_read(conn: Connection, grant_id: str) -> Record | None:
+    """One grant."""
+    return await conn.fetchrow("SELECT * FROM access_grants WHERE id = $1", grant_id)
+
+
+async def grant_lock(conn: Connection, grant_id: str) -> Record | None:
+    """One grant, held until the transaction ends."""
+    return await conn.fetchrow("SELECT * FROM access_grants WHERE id = $1 FOR UPDATE", grant_id)
+
+
+async def grant_revoke(
+    conn: Connection, grant_id: str, reason: str, now: datetime
+) -> Record | None:
+    """Mark a grant that is held as revoked."""
+    return await conn.fetchrow(
+        "UPDATE access_grants SET revoked_at = $2, revoke_reason = $3,"
+        " revocation = nextval('ssh_revocations') WHERE id = $1 RETURNING *",
+        grant_id, now, reason,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GrantFilter:
+    """Which grants a list shows."""
+
+    reach: Reach
+    project_id: str | None
+    allocation_id: str | None
+
+
+async def grant_list(
+    conn: Connection, wanted: GrantFilter, after: str | None, limit: int
+) -> list[Record]:
+    """Grants in reach, newest first."""
+    conditions = Conditions()
+    conditions.add_given("project_id = {}", wanted.project_id)
+    narrow = conditions.add_given("allocation_id = {}", wanted.allocation_id)
+    conditions.add_given("id < {}", after)
+    narrow = narrow or wanted.project_id is not None
+    listing = Listing("access_grants", "id", limit, narrow=narrow)
+    return await conn.fetch(listing_sql(listing, conditions, wanted.reach), *conditions.args)
+
+
+async def grants_revoked(conn: Connection, alive_at: datetime) -> tuple[int, list[Record]]:
+    """How often anything was revoked, and revoked grants whose certificate would still live."""
+    version = await conn.fetchval("SELECT max(revocation) FROM access_grants")
+    rows = await conn.fetch(
+        "SELECT g.serial, k.public_key FROM access_grants g JOIN ssh_ca_keys k"
+        " ON k.id = g.ca_key_id WHERE g.revoked_at IS NOT NULL AND g.valid_before > $1"
+        " AND k.status <> 'retired'",
+        alive_at,
+    )
+    return int(version or 0), rows
