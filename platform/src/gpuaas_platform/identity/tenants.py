@@ -1,5 +1,9 @@
 """Rules of tenants and projects: the tree and its changes."""
 
+from typing import Final
+
+from fastapi import Response
+
 from gpuaas_contract.common import Page
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.identity import (
@@ -23,9 +27,12 @@ from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.etag import etag_headers, match_require
-from gpuaas_platform.kernel.paging import cursor_decode, page_of
+from gpuaas_platform.kernel.paging import cursor_decode, page_of, page_response
 from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
+
+_TENANT: Final = tuple(Tenant.model_fields)
+_PROJECT: Final = tuple(Project.model_fields)
 
 
 async def tenant_create(given: TenantCreate, work: Work) -> Answer[Tenant]:
@@ -45,12 +52,12 @@ async def tenant_create(given: TenantCreate, work: Work) -> Answer[Tenant]:
     return Answer(tenant, 201, etag_headers(tenant.revision))
 
 
-async def tenant_list(call: Call, cursor: str | None, limit: int) -> Page[Tenant]:
+async def tenant_list(call: Call, cursor: str | None, limit: int) -> Response:
     """Tenants the caller may read."""
     reach = call.caller.reach(Permission.TENANT_READ)
     async with call.db.connection() as conn:
         rows = await store.tenants_page(conn, reach, cursor_decode(cursor), limit + 1)
-    return page_of([_tenant(row) for row in rows], limit, lambda tenant: tenant.id)
+    return page_response(rows, limit, _TENANT)
 
 
 async def tenant_read(call: Call, org_id: str) -> Tenant:
@@ -99,20 +106,16 @@ async def project_create(org_id: str, given: ProjectCreate, work: Work) -> Answe
     return Answer(project, 201, etag_headers(project.revision))
 
 
-async def project_list(
-    call: Call, org_id: str | None, cursor: str | None, limit: int
-) -> Page[Project]:
+async def project_list(call: Call, org_id: str | None, cursor: str | None, limit: int) -> Response:
     """Projects the caller may read, of one tenant if asked."""
     reach = call.caller.reach(Permission.PROJECT_READ)
     wanted = store.ProjectFilter(reach, org_id, cursor_decode(cursor), limit + 1)
     async with call.db.connection() as conn:
         rows = await store.projects_page(conn, wanted)
-    return page_of([_project(row) for row in rows], limit, lambda project: project.id)
+    return page_response(rows, limit, _PROJECT)
 
 
-async def tenant_project_list(
-    call: Call, org_id: str, cursor: str | None, limit: int
-) -> Page[Project]:
+async def tenant_project_list(call: Call, org_id: str, cursor: str | None, limit: int) -> Response:
     """A tenant's projects the caller may read; a tenant out of reach does not exist."""
     async with call.db.connection() as conn:
         known = await store.tenant_read(conn, org_id)
@@ -188,8 +191,8 @@ def _told(place: Tenant | Project) -> dict[str, object]:
 
 
 def _tenant(row: Record) -> Tenant:
-    return Tenant(**{name: row[name] for name in Tenant.model_fields})
+    return Tenant(**{name: row[name] for name in _TENANT})
 
 
 def _project(row: Record) -> Project:
-    return Project(**{name: row[name] for name in Project.model_fields})
+    return Project(**{name: row[name] for name in _PROJECT})

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
 
 import msgspec
-from fastapi import Query
+from fastapi import Query, Response
 
 from gpuaas_contract.common import MAX_PAGE, Page
 from gpuaas_contract.errors import ErrorCode
+from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.problems import PlatformError
 
 T = TypeVar("T")
@@ -49,3 +50,11 @@ def page_of(rows: Sequence[T], limit: int, key: Callable[[T], str]) -> Page[T]:
     return Page[T].model_construct(
         items=items, next_cursor=cursor_encode(key(items[-1])) if more else None
     )
+
+
+def page_response(rows: Sequence[Record], limit: int, fields: Sequence[str]) -> Response:
+    """The same for rows whose columns are the answer's fields: encoded as they are, by their id."""
+    items = [{field: row[field] for field in fields} for row in rows[:limit]]
+    more = len(rows) > limit
+    page = {"items": items, "next_cursor": cursor_encode(items[-1]["id"]) if more else None}
+    return Response(msgspec.json.encode(page), media_type="application/json")

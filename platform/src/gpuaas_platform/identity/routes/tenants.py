@@ -29,8 +29,8 @@ async def tenant_create(call: CallDep, given: TenantCreate) -> Response:
     return await mutate(call, "identity.tenant.create", partial(service.tenant_create, given))
 
 
-@router.get("/tenants", operation_id="tenant_list")
-async def tenant_list(call: CallDep, cursor: Cursor = None, limit: Limit = 50) -> Page[Tenant]:
+@router.get("/tenants", operation_id="tenant_list", response_model=Page[Tenant])
+async def tenant_list(call: CallDep, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """List the tenants in the caller's reach."""
     return await service.tenant_list(call, cursor, limit)
 
@@ -62,16 +62,20 @@ async def project_create(call: CallDep, org_id: str, given: ProjectCreate) -> Re
     return await mutate(call, "identity.project.create", handler)
 
 
-@router.get("/tenants/{org_id}/projects", operation_id="tenant_project_list")
+@router.get(
+    "/tenants/{org_id}/projects",
+    operation_id="tenant_project_list",
+    response_model=Page[Project],
+)
 async def tenant_project_list(
     call: CallDep, org_id: str, cursor: Cursor = None, limit: Limit = 50
-) -> Page[Project]:
+) -> Response:
     """List a tenant's projects in the caller's reach."""
     return await service.tenant_project_list(call, org_id, cursor, limit)
 
 
-@router.get("/projects", operation_id="project_list")
-async def project_list(call: CallDep, cursor: Cursor = None, limit: Limit = 50) -> Page[Project]:
+@router.get("/projects", operation_id="project_list", response_model=Page[Project])
+async def project_list(call: CallDep, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """List all projects in the caller's reach."""
     return await service.project_list(call, None, cursor, limit)
 
