@@ -5,12 +5,15 @@ their value, credentials are masked wherever their form tells them, and a failur
 it happened, never with which values. Services simply never log secrets.
 """
 
+import functools
+import json
 import logging
 import traceback
 from collections.abc import MutableMapping
 from types import TracebackType
 from typing import Any, Final, TextIO
 
+import msgspec
 import structlog
 
 from gpuaas_platform.kernel.masking import MASK, error_told, shapes_masked
@@ -30,7 +33,7 @@ def logs_configure(settings: Settings) -> None:
         secrets_mask,
     ]
     ending: list[structlog.typing.Processor] = (
-        [_FAILURES, structlog.processors.JSONRenderer()]
+        [_FAILURES, structlog.processors.JSONRenderer(_line)]
         if settings.log_format == "json"
         else [structlog.dev.ConsoleRenderer(exception_formatter=_failure_print)]
     )
@@ -53,11 +56,23 @@ def logs_configure(settings: Settings) -> None:
 def secrets_mask(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Mask the value of every key whose name says that it is secret, and every credential."""
     for key, value in event.items():
-        if any(word in key.lower() for word in _MASKED) and not key.endswith("_id"):
+        if _says_secret(key):
             event[key] = MASK
         elif isinstance(value, str):
             event[key] = shapes_masked(value)
     return event
+
+
+@functools.lru_cache(maxsize=1024)  # names are from code, and every line asks for all of its own
+def _says_secret(key: str) -> bool:
+    return any(word in key.lower() for word in _MASKED) and not key.endswith("_id")
+
+
+def _line(event: object, **_: object) -> str:
+    try:
+        return msgspec.json.encode(event, enc_hook=repr).decode()
+    except UnicodeEncodeError:  # half a character, from a path somebody made up
+        return json.dumps(event, default=repr)
 
 
 def failure_frames(exc_info: _Raised) -> list[dict[str, Any]]:
