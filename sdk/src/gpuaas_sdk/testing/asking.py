@@ -170,6 +170,10 @@ def operation_retry(world: World, operation_id: str) -> Operation:
         raise Refused(
             ErrorCode.STATE_CONFLICT, f"The operation is {row.status}; only a failed one can."
         )
+    spec, instance = world.spec(row), world.instance(row.instance_id)
+    if spec is not None and row.purpose is not Purpose.DELETE:
+        _available(spec, instance)
+        _fits(world, spec, instance.id, row.member_id)
     attempt = row.attempt + 1
     world.move_operation(
         row.id,

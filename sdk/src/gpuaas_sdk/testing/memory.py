@@ -65,6 +65,11 @@ class MemoryPlatform:
         async with self.client("person") as client:
             return await client.post(f"/operations/{operation_id}/cancel", None, Operation)
 
+    async def retry(self, operation_id: str) -> Operation:
+        """Ask for one attempt more of a failed operation."""
+        async with self.client("person") as client:
+            return await client.post(f"/operations/{operation_id}/retry", None, Operation)
+
     def instance(self, instance_id: str) -> AppInstance:
         """An instance as it is now."""
         return self.world.instance(instance_id)

@@ -136,8 +136,7 @@ class _Watched(Step):
 
 
 async def _judge(stage: Stage, tally: _Tally, how: str, expected: object) -> None:
-    app = _wrapped(stage.app, tally)
-    await operation_run(app, stage.platform, stage.operation_id, stage.state)
+    await _run(stage, _wrapped(stage.app, tally))
     await _same(stage, tally, how, expected)
 
 
@@ -154,9 +153,16 @@ async def _killed(stage: Stage, kill: tuple[str, str], expected: object) -> None
             task.cancel()
         await asyncio.wait({ended, dying})
     stage.platform.clock.advance(_LEASE)
-    async with controller_running(app, stage.platform, stage.state):
-        await operation_ended(stage.platform, stage.operation_id)
+    await _run(stage, app)
     await _same(stage, tally, f"killed when {kill[0]} was {kill[1]}", expected)
+
+
+async def _run(stage: Stage, app: App[Any]) -> None:
+    """Until the end. An operation that may be tried only once is tried again by a person."""
+    ended = await operation_run(app, stage.platform, stage.operation_id, stage.state)
+    if ended.status is OperationStatus.FAILED and ended.attempt == ended.max_attempts == 1:
+        await stage.platform.retry(stage.operation_id)
+        await operation_run(app, stage.platform, stage.operation_id, stage.state)
 
 
 async def _same(stage: Stage, tally: _Tally, how: str, expected: object) -> None:

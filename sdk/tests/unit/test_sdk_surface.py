@@ -1,0 +1,73 @@
+"""The public surface: what an app may import, fixed name by name; and its small parts."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+import gpuaas_sdk
+from gpuaas_sdk import FolderState, JsonLines, Log, MemoryState, StateStore, contract, testing
+
+SURFACE = """
+Anonymous App AuthenticationError BearerToken Client ConflictError ConflictFailure Context
+Controller Credentials Facts FolderState GpuaasError JsonLines Log Look MemoryState Metrics
+NoMetrics NotFoundError Options PermanentError PermanentFailure PermissionDeniedError Plan
+ProblemError Procedure Request Retries Schedule ServiceAccountKey StateStore Step StepFailure
+StopRequested Target TemporaryError TemporaryFailure UnreachableError follow
+"""
+TESTING = """
+FakeClock MemoryPlatform ProofFailed Proven Stage controller_running operation_ended
+operation_run prove_operation
+"""
+CONTRACT = """
+Absence AbsenceReport AdapterDetail AppInstance Condition ConditionReport ConditionType
+DetailReport ErrorFamily Health InstanceCreate InstanceReport InstanceStatus Json Manifest Member
+MemberReport MemberStatus Operation OperationCreate OperationError OperationSpec OperationStatus
+PlacedMember PlacementIntent Purpose Requested Severity StepState manifest_check
+"""
+
+
+def test_the_public_names_are_these() -> None:
+    assert gpuaas_sdk.__all__ == SURFACE.split()
+    assert testing.__all__ == TESTING.split()
+    assert contract.__all__ == CONTRACT.split()
+
+
+def test_every_public_name_is_explained() -> None:
+    for module in (gpuaas_sdk, testing):
+        for name in module.__all__:
+            assert getattr(module, name).__doc__, name
+
+
+def test_the_readme_names_the_whole_surface() -> None:
+    page = (Path(__file__).parents[2] / "README.md").read_text()
+    missing = [name for name in SURFACE.split() + TESTING.split() if f"`{name}`" not in page]
+    assert missing == []
+
+
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+async def test_documents_are_kept_by_instance_and_key(kind: str, tmp_path: Path) -> None:
+    store: StateStore = MemoryState() if kind == "memory" else FolderState(tmp_path)
+    assert await store.read("inst_1", "ids") is None
+    await store.write("inst_1", "ids", {"next": 7})
+    await store.write("inst_1", "ids", {"next": 8})
+    assert await store.read("inst_1", "ids") == {"next": 8}
+    assert await store.read("inst_2", "ids") is None
+    await store.remove("inst_1", "ids")
+    await store.remove("inst_1", "ids")
+    assert await store.read("inst_1", "ids") is None
+
+
+async def test_a_document_cannot_leave_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot name"):
+        await FolderState(tmp_path).write("..", "x", {})
+
+
+def test_a_log_line_is_json_with_its_ids(caplog: pytest.LogCaptureFixture) -> None:
+    log = Log(logging.getLogger("surface"), {"app": "notes"}).bind(correlation_id="cor_1")
+    log.warning("hello %s", "you", extra={"step": "paper"})
+    line = json.loads(JsonLines().format(caplog.records[0]))
+    assert line["message"] == "hello you"
+    assert (line["app"], line["correlation_id"], line["step"]) == ("notes", "cor_1", "paper")
+    assert line["level"] == "warning"

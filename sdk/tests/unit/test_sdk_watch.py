@@ -1,0 +1,139 @@
+"""Looking at instances on schedule: said when it changed, one replica, nobody blocked."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from gpuaas_contract.controllers import ControllerSelf
+from gpuaas_contract.states import Health, OperationStatus
+from gpuaas_sdk import App, Controller, Log, Look, MemoryState, Options, Schedule
+from gpuaas_sdk.runtime.calls import Calls
+from gpuaas_sdk.runtime.watch import Watch
+from gpuaas_sdk.runtime.work import Surroundings
+from gpuaas_sdk.telemetry import Labels
+from gpuaas_sdk.testing import MemoryPlatform, operation_ended, operation_run
+from gpuaas_sdk.testing.example import SLUG, Boards, notes_app, notes_manifest
+
+
+class Figures:
+    """Metrics a test can read."""
+
+    def __init__(self) -> None:
+        self.counted: list[tuple[str, dict[str, str]]] = []
+        self.timed: list[str] = []
+
+    def count(self, name: str, labels: Labels) -> None:
+        self.counted.append((name, dict(labels)))
+
+    def timing(self, name: str, seconds: float, labels: Labels) -> None:
+        assert seconds >= 0
+        self.timed.append(name)
+        del labels
+
+    def outcomes(self) -> list[str]:
+        return [labels["outcome"] for name, labels in self.counted if name == "observations"]
+
+
+class Place:
+    """A platform with one running instance, and replicas that watch it."""
+
+    def __init__(self) -> None:
+        self.boards = Boards()
+        self.platform = MemoryPlatform(SLUG, notes_manifest())
+        self.figures = Figures()
+
+    async def running(self, name: str) -> str:
+        asked = await self.platform.deploy({"board": f"alloc_{name}"}, name)
+        await operation_run(notes_app(self.boards), self.platform, asked.operation.id)
+        return asked.instance.id
+
+    def watch(self, app: App[Any] | None = None, replica: str = "one", **more: float) -> Watch:
+        around = Surroundings(
+            app=app or notes_app(self.boards),
+            calls=Calls(self.platform.client()),
+            state=MemoryState(),
+            log=Log(logging.getLogger("test"), {}),
+            metrics=self.figures,
+            lease_seconds=60,
+            step_seconds=60,
+        )
+        return Watch(around, ControllerSelf(replica=replica), Schedule(**more))  # type: ignore[arg-type]  # the seconds alone are given
+
+    def reports(self) -> int:
+        paths = [path for _, path in self.platform.surface.requests]
+        return sum(
+            path.startswith("/app-instances/") and path.endswith("/report") for path in paths
+        )
+
+
+@pytest.fixture
+def place() -> Place:
+    return Place()
+
+
+async def test_what_is_seen_is_said_once_and_again_when_it_changed(place: Place) -> None:
+    instance_id = await place.running("a")
+    watch = place.watch()
+    await watch.turn()
+    await watch.turn()
+    assert place.reports() == 1
+    assert place.platform.instance(instance_id).health is Health.HEALTHY
+    place.boards.take("alloc_a", "paper")
+    await watch.turn()
+    instance = place.platform.instance(instance_id)
+    assert instance.health is Health.DEGRADED
+    assert instance.adapter_detail is not None
+    assert instance.adapter_detail.summary == "1 boards are bare"
+    assert place.figures.outcomes() == ["converged", "converged", "drifted"]
+
+
+async def test_two_replicas_do_not_fight(place: Place) -> None:
+    await place.running("a")
+    await place.watch(replica="one").turn()
+    await place.watch(replica="two").turn()
+    assert place.figures.outcomes() == ["converged", "elsewhere"]
+    place.platform.clock.advance(1000)
+    await place.watch(replica="two").turn()
+    assert place.figures.outcomes()[-1] == "converged"
+
+
+async def test_one_bad_instance_blocks_no_other(place: Place) -> None:
+    bad, slow, good = [await place.running(name) for name in ("bad", "slow", "good")]
+    honest = notes_app(place.boards)
+
+    async def observe(look: Look) -> dict[str, set[str]]:
+        if look.target.instance.id == bad:
+            raise RuntimeError("a bug")
+        if look.target.instance.id == slow:
+            await asyncio.Event().wait()
+        return await honest.observe(look)
+
+    place.boards.take("alloc_good", "paper")
+    app = App(**{**vars(honest), "observe": observe})
+    await place.watch(app, patience_seconds=0.2).turn()
+    assert place.platform.instance(good).health is Health.DEGRADED
+    assert sorted(place.figures.outcomes()) == ["drifted", "failed", "failed"]
+
+
+async def test_drift_becomes_an_operation_people_can_see(place: Place) -> None:
+    instance_id = await place.running("a")
+    place.boards.take("alloc_a", "paper")
+    app = notes_app(place.boards, self_heal=True)
+    schedule = Schedule(every_seconds=0.01)
+    async with place.platform.client() as client:
+        options = Options(replica="test", wait_seconds=0.05, observe=schedule)
+        controller = Controller(app, client, options, metrics=place.figures)
+        task = asyncio.create_task(controller.run())
+        async with asyncio.timeout(20):
+            while not place.boards.has("alloc_a", "paper"):  # noqa: ASYNC110 - no event tells it
+                await asyncio.sleep(0.01)
+        asked = place.platform.world.operations.values()
+        (healed,) = [one for one in asked if one.kind == "reconcile"][:1]
+        ended = await operation_ended(place.platform, healed.id)
+        controller.stop()
+        await asyncio.wait_for(task, 20)
+    assert ended.status is OperationStatus.SUCCEEDED
+    assert place.platform.instance(instance_id).health is Health.HEALTHY
+    assert {"operation_seconds", "step_seconds"} <= set(place.figures.timed)
