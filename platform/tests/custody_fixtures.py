@@ -1,15 +1,20 @@
 """A project with machines, for tests of the custody room."""
 
+import base64
 from dataclasses import dataclass
 from typing import Any
 
 import httpx2
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from platform_calls import bearer
 from tenancy_fixtures import project_make
 
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.kernel.call import Platform
-from gpuaas_platform.kernel.caller import Place
+from gpuaas_platform.kernel.caller import CallerKind, Place
 
 HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
 USER_KEY = (
@@ -75,3 +80,45 @@ async def site_make(
         bearer(callers.add(RoleName.PROJECT_MEMBER, place)),
         bearer(callers.add(RoleName.PROJECT_VIEWER, place)), tuple(allocations),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A service account of the project, with the private key its secrets are sealed to."""
+
+    id: str
+    key: X25519PrivateKey
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header that makes a request this account's."""
+        return bearer(self.id)
+
+    def opened(self, sealed: dict[str, str]) -> bytes:
+        """What was sealed, opened as the contract says."""
+        suite = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
+        box = base64.b64decode(sealed["ciphertext"])
+        return suite.decrypt(box, self.key, sealed["info"].encode())
+
+
+async def reader_make(site: Site, *, registered: bool = True) -> Reader:
+    """A service account that runs an app in the project."""
+    role = RoleName.APP_OPERATOR
+    account = site.callers.add(role, site.place, CallerKind.SERVICE_ACCOUNT)
+    key = X25519PrivateKey.generate()
+    await site.platform.db.execute(
+        "INSERT INTO service_accounts (id, org_id, project_id, name, display_name, description,"
+        " public_key, created_at) VALUES ($1, $2, $3, $4, $4, '', $5, $6)",
+        account, site.place.org_id, site.place.project_id, account.replace("_", "-"),
+        key.public_key().public_bytes_raw() if registered else None, site.platform.clock.now(),
+    )  # fmt: skip
+    return Reader(account, key)
+
+
+def private_key_make() -> str:
+    """A private key as somebody would paste it."""
+    return (
+        Ed25519PrivateKey.generate()
+        .private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+        .decode()
+    )

@@ -11,12 +11,13 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from gpuaas_contract.common import Input, Model, Text
+from gpuaas_contract.common import Input, Model, Name, Text
 
 GRANT_SECONDS_MIN: Final = 60
 GRANT_SECONDS_MAX: Final = 900
 GRANT_SECONDS: Final = 300
 KRL_MEDIA_TYPE: Final = "application/octet-stream"
+SEALING_SUITE: Final = "DHKEM-X25519-HKDF-SHA256, HKDF-SHA256, AES-256-GCM"
 
 SshPublicKey = Annotated[
     str,
@@ -25,6 +26,16 @@ SshPublicKey = Annotated[
         pattern=r"^(ssh|ecdsa)-[a-z0-9-]+ [A-Za-z0-9+/=]+( [ -~]*)?$",
         description="One line as in id_ed25519.pub",
         examples=["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ… me@laptop"],
+    ),
+]
+
+PrivateKey = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=32_768,
+        json_schema_extra={"writeOnly": True},
+        description="As in id_ed25519, without a passphrase",
     ),
 ]
 
@@ -123,5 +134,147 @@ class AccessGrantIssued(Model):
 
 class AccessGrantRevoke(Input):
     """End a certificate before its time."""
+
+    reason: Text = ""
+
+
+class CustodyStatus(StrEnum):
+    """Whether something kept in custody can still be delivered."""
+
+    ACTIVE = "active"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+class Sealed(Model):
+    """A secret that only the holder of the reader's private key can open (RFC 9180, base mode)."""
+
+    suite: Annotated[str, Field(description="KEM, KDF and AEAD")] = SEALING_SUITE
+    info: Annotated[str, Field(description="What it is bound to: pass it when opening")]
+    ciphertext: Annotated[str, Field(description="Encapsulated key and ciphertext, base64")]
+
+
+class AccessCredentialCreate(Input):
+    """A private key for hosts that cannot trust the authority; it is never shown again."""
+
+    name: Name
+    username: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]
+    private_key: PrivateKey
+    deliveries_max: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    expires_in_seconds: Annotated[int, Field(ge=60, le=366 * 86_400)] = 90 * 86_400
+
+
+class AccessCredentialRotate(Input):
+    """The key that takes over; the one before can be delivered for a while longer."""
+
+    private_key: PrivateKey
+    overlap_seconds: Annotated[int, Field(ge=0, le=7 * 86_400)] = 0
+
+
+class AccessCredential(Model):
+    """A private key in custody, without the key."""
+
+    id: str
+    org_id: str
+    project_id: str
+    name: str
+    username: str
+    public_key: str
+    fingerprint: str
+    status: CustodyStatus
+    predecessor_id: str | None
+    deliveries: int
+    deliveries_max: int
+    expires_at: datetime
+    ended_reason: str
+    created_by: str
+    correlation_id: str
+    created_at: datetime
+
+
+class AccessCredentialDelivered(Model):
+    """A private key, sealed to the service account that asked."""
+
+    credential_id: str
+    username: str
+    sealed: Sealed
+
+
+class SecretEncoding(StrEnum):
+    """How random bytes are written down."""
+
+    HEX = "hex"
+    BASE64 = "base64"
+    BASE64URL = "base64url"
+    BINARY = "binary"
+
+
+class SecretRandom(Input):
+    """A value nobody has seen, made by the platform."""
+
+    length: Annotated[int, Field(ge=16, le=4096, description="Random bytes")] = 32
+    encoding: SecretEncoding = SecretEncoding.BASE64URL
+    template: Annotated[
+        str,
+        Field(max_length=16_384, description="Text around it; `{secret}` stands for the value"),
+    ] = "{secret}"
+
+
+class SecretSource(Input):
+    """Where a value comes from: given here, once, or made at random."""
+
+    value: Annotated[
+        str | None, Field(min_length=1, max_length=65_536, json_schema_extra={"writeOnly": True})
+    ] = None
+    random: SecretRandom | None = None
+
+
+class RuntimeSecretCreate(SecretSource):
+    """A secret of a project, for those who run things in it."""
+
+    name: Name
+    lease_seconds: Annotated[
+        int | None, Field(ge=60, le=366 * 86_400, description="It ends by itself after this long")
+    ] = None
+
+
+class RuntimeSecretRotate(SecretSource):
+    """The next version; the ones before cannot be delivered any more."""
+
+    lease_seconds: Annotated[int | None, Field(ge=60, le=366 * 86_400)] = None
+
+
+class RuntimeSecret(Model):
+    """A secret of a project, without its value."""
+
+    id: str
+    org_id: str
+    project_id: str
+    name: str
+    status: CustodyStatus
+    version: int
+    expires_at: datetime | None
+    ended_reason: str
+    created_by: str
+    correlation_id: str
+    created_at: datetime
+
+
+class RuntimeSecretDeliver(Input):
+    """A value wanted, for a task; each reader gets each version once per task."""
+
+    task: Annotated[str, Field(max_length=128, description="What it is for")] = ""
+
+
+class RuntimeSecretDelivered(Model):
+    """A value, sealed to the service account that asked."""
+
+    secret_id: str
+    version: int
+    sealed: Sealed
+
+
+class CustodyRevoke(Input):
+    """End something kept in custody; its value is deleted."""
 
     reason: Text = ""

@@ -33,11 +33,12 @@ from gpuaas_platform.custody.certificates import (
     public_key_parse,
     revocation_list,
 )
+from gpuaas_platform.custody.preparing import call_allowed
 from gpuaas_platform.custody.store import grants as store
 from gpuaas_platform.identity.service import project_place
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import Place
-from gpuaas_platform.kernel.database import Record
+from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, Unavailable, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, mutate
@@ -50,7 +51,9 @@ _LONG_ENDED: Final = timedelta(minutes=5)  # clocks of hosts differ: listed a wh
 
 async def grant_create(call: Call, allocation_id: str, body: AccessGrantCreate) -> Response:
     """Sign a certificate for the machine of an allocation."""
-    signer = await _signer(call, allocation_id)
+    signer = None
+    if await call_allowed(call, Permission.GRANT_CREATE, partial(_place_of, allocation_id)):
+        signer = await signing_key(call.platform)
     handler = partial(_create, signer=signer, allocation_id=allocation_id, body=body)
     return await mutate(call, "custody.grant.create", handler)
 
@@ -116,17 +119,8 @@ async def revocations_read(call: Call) -> tuple[bytes, int]:
     return revocation_list(revoked, version, now), version
 
 
-async def _signer(call: Call, allocation_id: str) -> SigningKey | None:
-    """The key to sign with, fetched before the transaction; none for whom that will refuse."""
-    try:
-        async with call.db.connection() as conn:
-            allocation = await allocation_find(conn, allocation_id)
-        call.caller.require(Permission.GRANT_CREATE, _place(allocation))
-    except PlatformError as error:
-        if error.code is ErrorCode.UNAVAILABLE:
-            raise
-        return None
-    return await signing_key(call.platform)
+async def _place_of(allocation_id: str, conn: Connection) -> Place:
+    return _place(await allocation_find(conn, allocation_id))
 
 
 async def _create(

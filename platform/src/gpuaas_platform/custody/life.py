@@ -1,16 +1,21 @@
 """This room's life in a process: its secret store, and the loops that tidy it."""
 
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+from gpuaas_platform.custody.credentials import credential_expire
 from gpuaas_platform.custody.embedded_store import EmbeddedStore
+from gpuaas_platform.custody.runtime_secrets import secret_expire
 from gpuaas_platform.custody.secret_store import PART, SWEEP, secret_store_of
+from gpuaas_platform.custody.store import credentials as credential_rows
+from gpuaas_platform.custody.store import secrets as secret_rows
 from gpuaas_platform.custody.store import values
 from gpuaas_platform.custody.vault_store import VaultStore
-from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.call import Platform, system_call
 from gpuaas_platform.kernel.loops import Loop, loop_running
+from gpuaas_platform.kernel.work import Handler, Undone, mutate
 
 _SWEEP_SECONDS: Final = 60.0
 _REWRAP_SECONDS: Final = 300.0
@@ -33,7 +38,8 @@ async def custody_life(platform: Platform) -> AsyncIterator[None]:
 
 
 async def sweep_turn(platform: Platform) -> None:
-    """Delete secrets nobody names: given up, or never named because a request failed."""
+    """End what has expired; delete secrets nobody names: given up, or never named at all."""
+    await _expire(platform)
     while True:
         async with platform.db.connection() as conn:
             paths = await values.sweep_take(conn, platform.clock.now(), _BATCH)
@@ -43,6 +49,26 @@ async def sweep_turn(platform: Platform) -> None:
                 await values.sweep_done(conn, path)
         if len(paths) < _BATCH:
             return
+
+
+async def _expire(platform: Platform) -> None:
+    """End credentials and secrets whose time is over, each in a transaction of its own."""
+    now = platform.clock.now()
+    async with platform.db.connection() as conn:
+        credentials = await credential_rows.credentials_due(conn, now, _BATCH)
+        leases = await secret_rows.secrets_due(conn, now, _BATCH)
+    for credential_id in credentials:
+        end = partial(credential_expire, credential_id=credential_id)
+        await _ended(platform, "custody.credential.expire", end)
+    for secret_id in leases:
+        finish = partial(secret_expire, secret_id=secret_id)
+        await _ended(platform, "custody.secret.expire", finish)
+
+
+async def _ended(platform: Platform, action: str, handler: Handler[Any]) -> None:
+    story = f"expiry-{platform.clock.randomness(8).hex()}"
+    with suppress(Undone):  # another replica was first
+        await mutate(system_call(platform, "/custody/expiry", story), action, handler)
 
 
 async def _rewrap(store: EmbeddedStore) -> None:

@@ -23,6 +23,7 @@ from gpuaas_platform.capacity.routes import router as capacity_router
 from gpuaas_platform.catalog.routes import router as catalog_router
 from gpuaas_platform.custody.life import custody_life
 from gpuaas_platform.custody.routes import router as custody_router
+from gpuaas_platform.custody.secret_routes import router as secrets_router
 from gpuaas_platform.events.life import events_running
 from gpuaas_platform.events.routes import router as events_router
 from gpuaas_platform.events.webhook_routes import router as webhooks_router
@@ -45,6 +46,7 @@ _ROUTERS: tuple[APIRouter, ...] = (
     webhooks_router,
     capacity_router,
     custody_router,
+    secrets_router,
     catalog_router,
     controller_router,
     apps_router,
