@@ -70,3 +70,20 @@ class ConflictFailure(StepFailure):
 
 class StopRequested(Exception):
     """A cancel was asked for and this is a safe point. Raised by `Context.safe_point()`."""
+
+
+def failure_in(error: BaseException) -> StepFailure | StopRequested | None:
+    """What a step meant by an error: itself, or the gravest of a group raised by parallel work."""
+    if isinstance(error, StepFailure | StopRequested):
+        return error
+    if not isinstance(error, BaseExceptionGroup):
+        return None
+    found = [failure_in(one) for one in error.exceptions]
+    if None in found:
+        return None  # beside a failure there is a bug: the whole group is told
+    return min((one for one in found if one is not None), key=_gravity)
+
+
+def _gravity(failure: StepFailure | StopRequested) -> int:
+    order = (ConflictFailure, PermanentFailure, TemporaryFailure)
+    return next((n for n, kind in enumerate(order) if isinstance(failure, kind)), len(order))

@@ -194,6 +194,29 @@ async def test_a_step_past_its_deadline_is_ended(platform: MemoryPlatform) -> No
     assert "did not end within" in ended.error.message
 
 
+async def test_parallel_work_fails_by_its_gravest_failure(platform: MemoryPlatform) -> None:
+    async def both(_: Context) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for error in (TemporaryFailure("slow", "Slow."), PermanentFailure("none", "None.")):
+                tasks.create_task(raising(error)(_))
+
+    asked = await deployed(platform)
+    ended = await operation_run(app_of([Act("both", both)]), platform, asked.id)
+    assert ended.error is not None
+    assert (ended.error.code, ended.attempt) == ("none", 1)
+
+
+async def test_a_step_that_cancels_itself_is_a_failure(platform: MemoryPlatform) -> None:
+    async def give_up(_: Context) -> None:
+        raise asyncio.CancelledError
+
+    asked = await deployed(platform)
+    ended = await operation_run(app_of([Act("odd", give_up)]), platform, asked.id)
+    assert ended.error is not None
+    assert ended.error.code == "attempts_exhausted"
+    assert "as if it had been cancelled" in ended.error.message
+
+
 async def test_a_kind_nobody_knows_fails_for_good(platform: MemoryPlatform) -> None:
     asked = await deployed(platform)
     ended = await operation_run(app_of([], operations={}), platform, asked.id)

@@ -34,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # a line per request says nothing more
     try:
         asyncio.run(_controller(given))
     except (GpuaasError, OSError) as error:
@@ -46,7 +47,9 @@ async def _controller(given: argparse.Namespace) -> None:
     key = Key(given.key_file.read_text().strip())
     given.state.joinpath("machines").mkdir(parents=True, exist_ok=True)
     machines = Machines(given.state / "machines")
-    options = Options(slots=given.slots, project_id=given.project)
+    options = Options(
+        slots=given.slots, project_id=given.project, lease_seconds=given.lease_seconds
+    )
     async with Client(given.url, key, user_agent="gpuaas-template") as client:
         controller = Controller(
             template_app(machines, given.slug),
@@ -78,6 +81,9 @@ def _parser() -> argparse.ArgumentParser:
     controller.add_argument("--state", type=Path, required=True, metavar="FOLDER")
     controller.add_argument("--slug", default="template", help="name of the app in the catalog")
     controller.add_argument("--project", metavar="ID", help="serve this project alone")
+    controller.add_argument(
+        "--lease-seconds", type=int, default=60, help="silence after which others take over"
+    )
     controller.add_argument("--slots", type=int, default=10, help="operations at the same time")
     return parser
 

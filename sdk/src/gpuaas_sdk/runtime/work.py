@@ -14,7 +14,13 @@ from typing import Any
 from gpuaas_contract.controllers import Claimed
 from gpuaas_contract.states import StepState
 from gpuaas_sdk.app import App, Context, Facts, Look, Procedure, Step, Target
-from gpuaas_sdk.failures import PermanentFailure, StepFailure, StopRequested, TemporaryFailure
+from gpuaas_sdk.failures import (
+    PermanentFailure,
+    StepFailure,
+    StopRequested,
+    TemporaryFailure,
+    failure_in,
+)
 from gpuaas_sdk.runtime.calls import Calls
 from gpuaas_sdk.runtime.lease import Lease, LeaseLost
 from gpuaas_sdk.runtime.reporting import BEGUN, Reporter
@@ -87,8 +93,11 @@ class OperationWork:
         late = asyncio.create_task(hurry.wait())
         try:
             await asyncio.wait({work, keeper, late}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
+            if work.done() and not work.cancelled():
                 return work.result()
+            if work.done():
+                text = "A step ended as if it had been cancelled."
+                return await self._failed(TemporaryFailure("step_cancelled", text))
             await _ended(work)
             if keeper.done():
                 return Outcome.LOST
@@ -152,14 +161,17 @@ class OperationWork:
             )
             self._reporter.note(step, StepState.FAILED, failure.message)
             raise failure from error
-        except StepFailure as failure:
-            self._reporter.note(step, StepState.FAILED, failure.message)
-            raise
-        except (StopRequested, _HandBack, LeaseLost):
+        except (_HandBack, LeaseLost):
             raise
         except Exception as error:
-            self._reporter.note(step, StepState.FAILED, f"{type(error).__name__}: {error}")
-            raise
+            meant = failure_in(error)
+            if isinstance(meant, StopRequested):
+                raise meant from error
+            said = meant.message if meant is not None else f"{type(error).__name__}: {error}"
+            self._reporter.note(step, StepState.FAILED, said)
+            if meant is None or meant is error:
+                raise
+            raise meant from error
         finally:
             took = asyncio.get_running_loop().time() - began
             labels = {"kind": self._context.operation.kind, "step": step.name}
@@ -200,9 +212,10 @@ class OperationWork:
             return Outcome.LOST
         except Exception as error:
             self.log.exception("undo failed")
-            return await self._failed(
-                PermanentFailure("undo_failed", f"Stopping failed: {error}", usable=False)
-            )
+            meant = failure_in(error)
+            usable = meant.usable if isinstance(meant, StepFailure) else True
+            text = f"Stopping failed: {str(error) or type(error).__name__}"
+            return await self._failed(PermanentFailure("undo_failed", text, usable=usable))
         return Outcome.STOPPED
 
     async def _undo(self, steps: Sequence[Step]) -> int:

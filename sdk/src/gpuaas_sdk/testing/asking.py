@@ -4,19 +4,15 @@ Inputs are not checked against the app's schema, and policy, entitlements and pr
 here: the real platform has tests of its own. Called by `surface.py` and by tests.
 """
 
-from dataclasses import dataclass
-
 from gpuaas_contract.apps import (
     AppInstance,
     InstanceCreate,
-    Member,
     Operation,
     OperationCreate,
     OperationTarget,
     PlacedMember,
     PlacementIntent,
     Requested,
-    Step,
 )
 from gpuaas_contract.effects import EFFECTS
 from gpuaas_contract.errors import ErrorCode
@@ -29,21 +25,18 @@ from gpuaas_contract.manifest_read import (
     topology_of,
 )
 from gpuaas_contract.states import (
-    Health,
     InstanceStatus,
     MemberStatus,
     OperationStatus,
-    StepState,
 )
-from gpuaas_sdk.testing.world import ACTIVE, GONE, OPEN, Hidden, Refused, World, targets
-
-
-@dataclass(frozen=True)
-class Caller:
-    """Who asks, and under which correlation."""
-
-    id: str
-    correlation_id: str
+from gpuaas_sdk.testing.making import (
+    Caller,
+    instance_new,
+    member_new,
+    operation_new,
+    requested,
+)
+from gpuaas_sdk.testing.world import ACTIVE, GONE, OPEN, Refused, World, targets
 
 
 def instance_create(
@@ -57,16 +50,16 @@ def instance_create(
     for seat in seats:
         if seat.allocation_id in taken:
             raise Refused(ErrorCode.IN_USE, f"The allocation {seat.allocation_id} is in use.")
-    instance = _instance(world, caller, project_id, body.model_copy(update={"version": version}))
+    instance = instance_new(world, caller, project_id, body.model_copy(update={"version": version}))
     world.instances[instance.id] = instance
-    operation = _operation(world, caller, instance, manifest.deploy)
+    operation = operation_new(world, caller, instance, manifest.deploy)
     operation = operation.model_copy(update={"input": body.settings})
     world.operations[operation.id] = operation
     for seat in seats:
-        _member(world, instance, seat, operation)
+        member_new(world, instance, seat, operation)
     _placement(world, instance.id, manifest)
     world.change_instance(instance.id, last_operation_id=operation.id)
-    return _requested(world, instance.id, [operation.id])
+    return requested(world, instance.id, [operation.id])
 
 
 def operation_create(
@@ -90,8 +83,8 @@ def operation_create(
     group = world.new_id("opg") if len(pairs) > 1 else None
     ids = []
     for member_id, seat in pairs:
-        operation = _operation(world, caller, instance, spec)
-        new = None if seat is None else _member(world, instance, seat, operation)
+        operation = operation_new(world, caller, instance, spec)
+        new = None if seat is None else member_new(world, instance, seat, operation)
         replaces = spec.purpose is Purpose.MEMBER_REPLACE
         acts_on = member_id if replaces or new is None else new
         world.operations[operation.id] = operation.model_copy(
@@ -112,7 +105,7 @@ def operation_create(
     if seats:
         _placement(world, instance_id, manifest)
     world.change_instance(instance_id, last_operation_id=ids[-1])
-    return _requested(world, instance_id, ids)
+    return requested(world, instance_id, ids)
 
 
 def instance_reconcile(world: World, caller: Caller, instance_id: str) -> Requested:
@@ -136,11 +129,11 @@ def instance_delete(world: World, caller: Caller, instance_id: str) -> Requested
         else:
             world.move_operation(one.id, OperationStatus.CANCELLED)
             never_begun_remove(world, one)
-    operation = _operation(world, caller, instance, spec)
+    operation = operation_new(world, caller, instance, spec)
     world.operations[operation.id] = operation
     world.move_instance(instance_id, InstanceStatus.DELETING)
     world.change_instance(instance_id, last_operation_id=operation.id)
-    return _requested(world, instance_id, [operation.id])
+    return requested(world, instance_id, [operation.id])
 
 
 def operation_cancel(world: World, operation_id: str) -> Operation:
@@ -285,125 +278,3 @@ def _placement(world: World, instance_id: str, manifest: Manifest) -> None:
     if found is None:
         raise Refused(ErrorCode.STATE_CONFLICT, "The app has no such topology.")
     world.change_instance(instance_id, placement_intent=intent, topology=found.key)
-
-
-def _instance(world: World, caller: Caller, project_id: str, body: InstanceCreate) -> AppInstance:
-    manifest = world.manifests[body.app_slug, body.version or ""]
-    now = world.clock.now()
-    return AppInstance(
-        id=world.new_id("inst"),
-        resource_name=body.name,
-        display_name=body.display_name,
-        org_id="org_memory",
-        project_id=project_id,
-        app_slug=body.app_slug,
-        app_version=body.version or "",
-        previous_version=None,
-        runtime_version="",
-        operating_mode=body.operating_mode or manifest.operating_modes[0],
-        control_plane_scope=body.control_plane_scope or manifest.control_plane_scopes[0],
-        runtime_backend=manifest.runtime_backend,
-        topology="",
-        placement_intent=PlacementIntent(members=[]),
-        settings=body.settings,
-        settings_revision=1,
-        settings_applied_revision=0,
-        status=InstanceStatus.REQUESTED,
-        health=Health.UNKNOWN,
-        conditions=[],
-        adapter_detail=None,
-        access=None,
-        absence=None,
-        revision=1,
-        last_operation_id=None,
-        correlation_id=caller.correlation_id,
-        created_by=caller.id,
-        created_at=now,
-        updated_at=now,
-        deleted_at=None,
-        operations=[],
-        next_actions=[],
-    )
-
-
-def _member(world: World, instance: AppInstance, seat: Seat, operation: Operation) -> str:
-    now = world.clock.now()
-    member = Member(
-        id=world.new_id("mem"),
-        instance_id=instance.id,
-        org_id=instance.org_id,
-        project_id=instance.project_id,
-        component_key=seat.component,
-        allocation_id=seat.allocation_id,
-        shares_allocation=False,
-        node="",
-        status=MemberStatus.REQUESTED,
-        health=Health.UNKNOWN,
-        conditions=[],
-        adapter_detail=None,
-        runtime_version="",
-        absence=None,
-        revision=1,
-        last_operation_id=operation.id,
-        correlation_id=operation.correlation_id,
-        created_at=now,
-        updated_at=now,
-        removed_at=None,
-        next_actions=[],
-    )
-    world.members[member.id] = member
-    return member.id
-
-
-def _operation(
-    world: World, caller: Caller, instance: AppInstance, spec: OperationSpec
-) -> Operation:
-    now = world.clock.now()
-    operation = Operation(
-        id=world.new_id("op"),
-        instance_id=instance.id,
-        org_id=instance.org_id,
-        project_id=instance.project_id,
-        app_slug=instance.app_slug,
-        kind=spec.kind,
-        purpose=spec.purpose,
-        exclusive=spec.exclusive or EFFECTS[spec.purpose].exclusive,
-        target=OperationTarget(kind="instance", id=instance.id),
-        member_id=None,
-        new_member_id=None,
-        group_id=None,
-        waits_for=None,
-        input={},
-        target_version=None,
-        status=OperationStatus.REQUESTED,
-        ready=False,
-        progress=[Step(name=one.name, state=StepState.PENDING) for one in spec.steps],
-        conditions=[],
-        attempt=1,
-        max_attempts=spec.max_attempts,
-        not_before=now,
-        lease=None,
-        cancel_requested=False,
-        error=None,
-        revision=1,
-        correlation_id=caller.correlation_id,
-        requested_by=caller.id,
-        reason="",
-        requested_at=now,
-        started_at=None,
-        ended_at=None,
-        next_actions=[],
-    )
-    world.operations[operation.id] = operation
-    world.hidden[operation.id] = Hidden()
-    return operation
-
-
-def _requested(world: World, instance_id: str, ids: list[str]) -> Requested:
-    made = [world.operations[one] for one in ids]
-    return Requested(
-        instance=world.instance(instance_id),
-        operation=made[0],
-        operations=made,
-        group_id=made[0].group_id,
-    )

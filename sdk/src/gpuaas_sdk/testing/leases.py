@@ -35,7 +35,8 @@ from gpuaas_contract.controllers import (
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import InstanceStatus, OperationStatus, StepState
 from gpuaas_sdk.testing import facts
-from gpuaas_sdk.testing.asking import Caller, topology_follow
+from gpuaas_sdk.testing.asking import topology_follow
+from gpuaas_sdk.testing.making import Caller
 from gpuaas_sdk.testing.settling import begin, give_up, succeed
 from gpuaas_sdk.testing.world import ACTIVE, Refused, Watcher, World
 

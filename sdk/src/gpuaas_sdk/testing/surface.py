@@ -31,7 +31,7 @@ from gpuaas_contract.controllers import (
 from gpuaas_contract.errors import KINDS, ErrorCode, Problem
 from gpuaas_contract.identity import AccessToken, TokenExchange
 from gpuaas_sdk.testing import asking, leases
-from gpuaas_sdk.testing.asking import Caller
+from gpuaas_sdk.testing.making import Caller
 from gpuaas_sdk.testing.world import Refused, World
 
 _LOOK_AGAIN = 0.02
