@@ -37,5 +37,10 @@ async def reader_key(work: Work) -> bytes:
 def sealed_to(public_key: bytes, value: bytes, what: str, reader: str) -> Sealed:
     """The value for its reader. It opens only as what it is, for whom it is."""
     info = f"gpuaas:{what}:{reader}"
-    box = _SUITE.encrypt(value, X25519PublicKey.from_public_bytes(public_key), info.encode())
+    try:
+        box = _SUITE.encrypt(value, X25519PublicKey.from_public_bytes(public_key), info.encode())
+    except ValueError:  # a point of small order, with which anybody could open it
+        raise PlatformError(
+            ErrorCode.STATE_CONFLICT, "The registered public key cannot be sealed to; replace it."
+        ) from None
     return Sealed(info=info, ciphertext=base64.b64encode(box).decode())
