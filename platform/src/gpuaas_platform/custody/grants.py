@@ -4,10 +4,11 @@ The certificate's only principal is the allocation, which exactly that machine a
 holds caller and correlation id, which sshd writes into the machine's journal.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from fastapi import Response
 
@@ -24,9 +25,10 @@ from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.states import AllocationStatus
 from gpuaas_platform.capacity.allocations import allocation_find
-from gpuaas_platform.custody.authority import SigningKey, signing_key, signing_key_require
+from gpuaas_platform.custody.authority import SigningKey, signing_key, signing_key_known
 from gpuaas_platform.custody.certificates import (
     Certificate,
+    PublicKey,
     certificate_sign,
     fingerprint,
     public_key_line,
@@ -43,6 +45,7 @@ from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, Unavailable, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, mutate
 
+T = TypeVar("T")
 KRL_TOPIC: Final = "custody.krl"
 # A host whose clock runs a little behind ours must not refuse what was just signed.
 _SKEW: Final = timedelta(seconds=30)
@@ -51,11 +54,15 @@ _LONG_ENDED: Final = timedelta(minutes=5)  # clocks of hosts differ: listed a wh
 
 async def grant_create(call: Call, allocation_id: str, body: AccessGrantCreate) -> Response:
     """Sign a certificate for the machine of an allocation."""
-    signer = None
+    handler = partial(_create, allocation_id=allocation_id, body=body)
+    signer = signing_key_known(call.platform)
+    if signer is not None:
+        with suppress(_Rotated):
+            return await mutate(call, "custody.grant.create", partial(handler, signer=signer))
+        signer = None
     if await call_allowed(call, Permission.GRANT_CREATE, partial(_place_of, allocation_id)):
         signer = await signing_key(call.platform)
-    handler = partial(_create, signer=signer, allocation_id=allocation_id, body=body)
-    return await mutate(call, "custody.grant.create", handler)
+    return await mutate(call, "custody.grant.create", partial(handler, signer=signer))
 
 
 async def grant_read(call: Call, grant_id: str) -> AccessGrant:
@@ -123,61 +130,77 @@ async def _place_of(allocation_id: str, conn: Connection) -> Place:
     return _place(await allocation_find(conn, allocation_id))
 
 
+class _Rotated(Unavailable):
+    """The key that was to sign is no longer current."""
+
+    def __init__(self) -> None:
+        super().__init__("The SSH authority, whose key was just rotated,", retry_after=0.1)
+
+
 async def _create(
-    work: Work, signer: SigningKey | None, allocation_id: str, body: AccessGrantCreate
+    work: Work, allocation_id: str, body: AccessGrantCreate, signer: SigningKey | None
 ) -> Answer[AccessGrantIssued]:
     allocation = await allocation_find(work.conn, allocation_id)
     place = _place(allocation)
     work.require(Permission.GRANT_CREATE, place)
     address = _reachable(allocation)
-    if signer is None:
-        raise Unavailable("The SSH authority")
-    await signing_key_require(work, signer)
-    grant, certificate = await _signed(work, signer, allocation, body)
+    key = public_key_parse(body.public_key)
+    grant = await _recorded(work, signer, allocation, body, key)
     detail = {"serial": grant.serial, "fingerprint": grant.fingerprint, "allocation": allocation_id}
     work.audit(Target("access_grant", grant.id, place, after=grant, detail=detail))
     work.emit(Happened("custody.grant.created", grant.id, place, _told(grant)))
-    known_hosts = [f"{address} {key}" for key in allocation.host_keys]
     issued = AccessGrantIssued(
-        grant=grant, certificate=certificate, address=address, known_hosts=known_hosts
+        grant=grant,
+        certificate=_signed(grant, _present(signer), key),
+        address=address,
+        known_hosts=[f"{address} {line}" for line in allocation.host_keys],
     )
     return Answer(issued, 201)
 
 
-async def _signed(
-    work: Work, signer: SigningKey, allocation: Allocation, body: AccessGrantCreate
-) -> tuple[AccessGrant, str]:
-    caller, correlation = work.call.caller.id, work.call.correlation_id
-    grant_id = work.new_id(Prefix.GRANT)
-    wanted = Certificate(
-        public_key=public_key_parse(body.public_key),
-        serial=await store.serial_next(work.conn),
-        key_id=f"grant={grant_id} caller={caller} correlation={correlation}",
+async def _recorded(
+    work: Work,
+    signer: SigningKey | None,
+    allocation: Allocation,
+    body: AccessGrantCreate,
+    key: PublicKey,
+) -> AccessGrant:
+    new = store.NewGrant(
+        id=work.new_id(Prefix.GRANT),
+        place=_place(allocation),
+        allocation_id=allocation.id,
         principal=allocation.id,
-        valid_after=work.now - _SKEW,
-        valid_before=work.now + timedelta(seconds=body.ttl_seconds),
+        ca_key_id="" if signer is None else signer.id,
+        fingerprint=fingerprint(public_key_line(key)),
         source_address=[str(network) for network in body.source_address],
         force_command=body.force_command,
         pty=body.pty,
+        valid_after=work.now - _SKEW,
+        valid_before=work.now + timedelta(seconds=body.ttl_seconds),
+        created_by=work.call.caller.id,
+        correlation_id=work.call.correlation_id,
     )
-    new = store.NewGrant(
-        id=grant_id,
-        serial=wanted.serial,
-        place=_place(allocation),
-        allocation_id=allocation.id,
-        principal=wanted.principal,
-        ca_key_id=signer.id,
-        fingerprint=fingerprint(public_key_line(wanted.public_key)),
-        source_address=list(wanted.source_address),
-        force_command=wanted.force_command,
-        pty=wanted.pty,
-        valid_after=wanted.valid_after,
-        valid_before=wanted.valid_before,
-        created_by=caller,
-        correlation_id=correlation,
+    row = await store.grant_insert(work.conn, new, work.now)
+    if row is None:
+        raise _Rotated
+    return _grant(row)
+
+
+def _signed(grant: AccessGrant, signer: SigningKey, key: PublicKey) -> str:
+    """The certificate that says what was recorded."""
+    who = f"caller={grant.created_by} correlation={grant.correlation_id}"
+    wanted = Certificate(
+        public_key=key,
+        serial=grant.serial,
+        key_id=f"grant={grant.id} {who}",
+        principal=grant.principal,
+        valid_after=grant.valid_after,
+        valid_before=grant.valid_before,
+        source_address=grant.source_address,
+        force_command=grant.force_command,
+        pty=grant.pty,
     )
-    row = _present(await store.grant_insert(work.conn, new, work.now))
-    return _grant(row), certificate_sign(signer.key, wanted)
+    return certificate_sign(signer.key, wanted)
 
 
 def _reachable(allocation: Allocation) -> str:
@@ -202,10 +225,10 @@ def _grant(row: Record) -> AccessGrant:
     return AccessGrant(**{name: row[name] for name in AccessGrant.model_fields})
 
 
-def _present(row: Record | None) -> Record:
-    if row is None:
-        raise RuntimeError("a row that was just written cannot be missing")
-    return row
+def _present(found: T | None) -> T:
+    if found is None:
+        raise RuntimeError("what was just locked or written cannot be missing")
+    return found
 
 
 def _told(grant: AccessGrant) -> dict[str, object]:

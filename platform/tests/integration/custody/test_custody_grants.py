@@ -204,3 +204,14 @@ async def test_an_outage_of_the_secret_store_leaves_nothing_half_made(
     site.platform.parts[PART] = embedded
     again = await site.post(path, {"public_key": USER_KEY}, site.member, Idempotency_Key=KEY)
     assert again.status_code == 201, "the same key works once the store is back"
+
+
+async def test_a_replica_that_missed_a_rotation_signs_with_the_new_key(site: Site) -> None:
+    before = await site.grant()
+    stale = dict(site.platform.parts)
+    rotated = await site.post("/ssh/ca/rotate", {"reason": "test"}, site.root)
+    current = [key["id"] for key in rotated.json()["keys"] if key["status"] == "current"]
+    site.platform.parts["custody.signing_key"] = stale["custody.signing_key"]
+    after = await site.grant()
+    assert after["grant"]["ca_key_id"] != before["grant"]["ca_key_id"]
+    assert [after["grant"]["ca_key_id"]] == current

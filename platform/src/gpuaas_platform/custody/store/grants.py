@@ -13,7 +13,6 @@ class NewGrant:
     """A grant to be."""
 
     id: str
-    serial: int
     place: Place
     allocation_id: str
     principal: str
@@ -28,20 +27,15 @@ class NewGrant:
     correlation_id: str
 
 
-async def serial_next(conn: Connection) -> int:
-    """A serial no certificate ever had."""
-    return int(await conn.fetchval("SELECT nextval('ssh_serials')"))
-
-
 async def grant_insert(conn: Connection, new: NewGrant, now: datetime) -> Record | None:
-    """Keep a grant."""
+    """Keep a grant, with a serial no other ever had; None when its key is no longer current."""
     return await conn.fetchrow(
         "INSERT INTO access_grants (id, serial, org_id, project_id, allocation_id, principal,"
         " ca_key_id, fingerprint, source_address, force_command, pty, valid_after, valid_before,"
         " created_by, correlation_id, created_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
-        " RETURNING *",
-        new.id, new.serial, new.place.org_id, new.place.project_id, new.allocation_id,
+        " SELECT $1, nextval('ssh_serials'), $2, $3, $4, $5, id, $7, $8, $9, $10, $11, $12, $13,"
+        " $14, $15 FROM ssh_ca_keys WHERE id = $6 AND status = 'current' RETURNING *",
+        new.id, new.place.org_id, new.place.project_id, new.allocation_id,
         new.principal, new.ca_key_id, new.fingerprint, new.source_address, new.force_command,
         new.pty, new.valid_after, new.valid_before, new.created_by, new.correlation_id, now,
     )  # fmt: skip
