@@ -29,8 +29,9 @@ from gpuaas_platform.kernel.migrate import migrate
 from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.main import platform_make
 from gpuaas_sdk import BearerToken, Client, Retries
-from gpuaas_sdk.testing.conformance import CASES, Ground
+from gpuaas_sdk.testing.conformance import CASES
 from gpuaas_sdk.testing.example import SLUG, notes_manifest
+from gpuaas_sdk.testing.ground import Ground
 
 pytestmark = pytest.mark.integration
 
@@ -145,8 +146,10 @@ async def _furnish(transport: httpx2.ASGITransport, doors: Doors, place: Place) 
     await make("/regions", {"name": "north", "display_name": "North"})
     await make("/skus", {"name": "small", **sku})
     await make("/apps", {"slug": SLUG, "display_name": "Notes", "publisher": "Tests"})
-    version = {"version": "1.0.0", "manifest": notes_manifest(), "publish": True}
-    await make(f"/apps/{SLUG}/versions", version)
+    for version, split in (("1.0.0", False), ("1.1.0", True)):
+        manifest = notes_manifest(split=split)
+        body = {"version": version, "manifest": manifest, "publish": True}
+        await make(f"/apps/{SLUG}/versions", body)
     for scope in (f"tenants/{place.org_id}", f"projects/{place.project_id}"):
         await make(f"/{scope}/entitlements", {"app_slug": SLUG})
     machines = []

@@ -55,11 +55,17 @@ def instance_create(
     operation = operation_new(world, caller, instance, manifest.deploy)
     operation = operation.model_copy(update={"input": body.settings})
     world.operations[operation.id] = operation
+    acts_on = manifest.deploy.valid_in.components
+    own = [seat for seat in seats if not acts_on or seat.component in acts_on]
+    near = {seat.allocation_id for seat in own}
     for seat in seats:
-        member_new(world, instance, seat, operation)
+        if seat in own or seat.allocation_id in near:
+            member_new(world, instance, seat, operation)
+    later = [s for s in seats if s not in own and s.allocation_id not in near]
+    seeded = _seed(world, caller, operation, later)
     _placement(world, instance.id, manifest)
     world.change_instance(instance.id, last_operation_id=operation.id)
-    return requested(world, instance.id, [operation.id])
+    return requested(world, instance.id, [operation.id, *seeded])
 
 
 def operation_create(
@@ -148,6 +154,7 @@ def operation_cancel(world: World, operation_id: str) -> Operation:
     if row.status is OperationStatus.REQUESTED and not world.hidden[row.id].began:
         world.move_operation(row.id, OperationStatus.CANCELLED, cancel_requested=True)
         never_begun_remove(world, row)
+        dependents_cancel(world, row.id)
         topology_follow(world, row.instance_id)
     elif not row.cancel_requested:
         world.change_operation(row.id, cancel_requested=True)
@@ -165,7 +172,8 @@ def operation_retry(world: World, operation_id: str) -> Operation:
         )
     spec, instance = world.spec(row), world.instance(row.instance_id)
     if spec is not None and row.purpose is not Purpose.DELETE:
-        _available(spec, instance)
+        if row.waits_for is None:
+            _available(spec, instance)
         _fits(world, spec, instance.id, row.member_id)
     attempt = row.attempt + 1
     world.move_operation(
@@ -177,6 +185,16 @@ def operation_retry(world: World, operation_id: str) -> Operation:
         cancel_requested=False,
     )
     return world.operation(operation_id)
+
+
+def dependents_cancel(world: World, operation_id: str) -> None:
+    """What waited for an operation that will never succeed is cancelled with it."""
+    if world.operation(operation_id).status is not OperationStatus.CANCELLED:
+        return
+    for row in list(world.operations.values()):
+        if row.waits_for == operation_id and row.status in OPEN:
+            world.move_operation(row.id, OperationStatus.CANCELLED)
+            never_begun_remove(world, row)
 
 
 def never_begun_remove(world: World, row: Operation) -> None:
@@ -196,6 +214,36 @@ def topology_follow(world: World, instance_id: str) -> None:
     found = topology_of(manifest, len({one.allocation_id for one in live}))
     if found is not None and live:
         world.change_instance(instance_id, topology=found.key)
+
+
+def _seed(world: World, caller: Caller, deploy: Operation, seats: list[Seat]) -> list[str]:
+    """Members a deploy does not act on are added by operations that wait for it."""
+    instance = world.instance(deploy.instance_id)
+    specs = [_adding(world.manifest(instance), seat.component) for seat in seats]
+    groups = {one.kind: world.new_id("opg") for one in specs if specs.count(one) > 1}
+    ids = []
+    for seat, spec in zip(seats, specs, strict=True):
+        operation = operation_new(world, caller, instance, spec)
+        member_id = member_new(world, instance, seat, operation)
+        world.operations[operation.id] = operation.model_copy(
+            update={
+                "member_id": member_id,
+                "target": OperationTarget(kind="member", id=member_id),
+                "group_id": groups.get(spec.kind),
+                "waits_for": deploy.id,
+            }
+        )
+        world.hide(operation.id, parallelism=1 if spec.group is None else spec.group.max_parallel)
+        ids.append(operation.id)
+    return ids
+
+
+def _adding(manifest: Manifest, component: str) -> OperationSpec:
+    for spec in manifest.operations:
+        acts_on = spec.valid_in.components or tuple(rule.component for rule in spec.placement)
+        if spec.purpose is Purpose.MEMBER_ADD and (not acts_on or component in acts_on):
+            return spec
+    raise Refused(ErrorCode.STATE_CONFLICT, f"Nothing adds a member {component}.")
 
 
 def _available(spec: OperationSpec, instance: AppInstance) -> None:

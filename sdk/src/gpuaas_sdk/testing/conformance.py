@@ -1,33 +1,21 @@
 """What a controller may rely on, as tests that run on any platform that claims the contract.
 
-Each case is an async function of a `Ground`: the example app in the catalog, machines, two
-identities of the controller's service account, and a clock to advance. The SDK runs them on the
-in-memory platform; the repository runs the same on the real one with a real PostgreSQL.
+Each case is an async function of a `Ground`. The SDK runs them on the in-memory platform; the
+repository runs the same on the real one with a real PostgreSQL.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, Final
-
-from pydantic import BaseModel
+from typing import Final
 
 from gpuaas_contract.apps import (
     AppInstance,
-    InstanceCreate,
-    Member,
     Operation,
-    OperationCreate,
     Requested,
 )
 from gpuaas_contract.controllers import (
-    Claim,
-    Claimed,
-    Claims,
     Completion,
     ControllerSelf,
-    Heartbeat,
-    HeartbeatAnswer,
     Observation,
     Observe,
     ObserverLease,
@@ -35,110 +23,24 @@ from gpuaas_contract.controllers import (
 )
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import InstanceStatus, MemberStatus, OperationStatus, StepState
-from gpuaas_sdk.client import Client, Request
-from gpuaas_sdk.errors import ProblemError
+from gpuaas_sdk.client import Request
 from gpuaas_sdk.runtime.controller import Controller, Options
-from gpuaas_sdk.testing.example import SLUG, Boards, notes_app
+from gpuaas_sdk.testing.example import Boards, notes_app
+from gpuaas_sdk.testing.ground import Ground, same, true
 
 _ABSENT: Final = {"runtime_verified_absent": True, "evidence": {"looked": True}}
 _PATIENCE: Final = 60.0
-
-
-@dataclass(frozen=True)
-class Ground:
-    """Where the cases run."""
-
-    controller: Client
-    person: Client
-    project_id: str
-    allocations: tuple[str, ...]
-    advance: Callable[[float], None]
-
-    async def deploy(self, name: str = "first", pins: int = 1) -> Requested:
-        """Ask for the example app on the first machines."""
-        settings = {"board": self.allocations[0], "pins": list(self.allocations[1 : 1 + pins])}
-        body = InstanceCreate(app_slug=SLUG, version="1.0.0", name=name, settings=settings)
-        path = f"/projects/{self.project_id}/app-instances"
-        return await self.person.post(path, body, Requested)
-
-    async def running(self, name: str = "first", pins: int = 1) -> AppInstance:
-        """An instance whose deploy succeeded."""
-        asked = await self.deploy(name, pins)
-        claimed = await self.claim_one()
-        await self.say(claimed, "complete")
-        return await self.instance(asked.instance.id)
-
-    async def ask(self, instance_id: str, kind: str, **more: Any) -> list[Operation]:  # noqa: ANN401 - fields of a request
-        """Ask for operations."""
-        body = OperationCreate(kind=kind, **more)
-        path = f"/app-instances/{instance_id}/operations"
-        return (await self.person.post(path, body, Requested)).operations
-
-    async def claim(self, capacity: int = 10, replica: str = "one") -> list[Claimed]:
-        """Take what there is."""
-        body = Claim(
-            app_slug=SLUG,
-            controller=ControllerSelf(replica=replica),
-            capacity=capacity,
-            lease_seconds=60,
-        )
-        return (await self.controller.post("/operations/claim", body, Claims)).items
-
-    async def claim_one(self) -> Claimed:
-        """Take the one there is."""
-        found = await self.claim()
-        _same(len(found), 1, "one operation can be claimed")
-        return found[0]
-
-    async def say(self, claimed: Claimed, what: str, **body: Any) -> Operation:  # noqa: ANN401 - fields of a report
-        """Say something under a lease."""
-        path = f"/operations/{claimed.operation.id}/{what}"
-        given = _Body.model_validate({"lease_token": claimed.lease.token, **body})
-        return await self.controller.call(Request("POST", path, given), Operation)
-
-    async def beat(self, claimed: Claimed) -> HeartbeatAnswer:
-        """Keep a lease for another minute."""
-        path = f"/operations/{claimed.operation.id}/heartbeat"
-        body = Heartbeat(lease_token=claimed.lease.token, lease_seconds=60)
-        return await self.controller.post(path, body, HeartbeatAnswer)
-
-    async def refused(self, call: Awaitable[object]) -> ErrorCode:
-        """The code with which the platform refuses."""
-        try:
-            await call
-        except ProblemError as error:
-            return error.code
-        raise AssertionError("it was not refused")
-
-    async def instance(self, instance_id: str) -> AppInstance:
-        """An instance as it is now."""
-        return await self.person.get(f"/app-instances/{instance_id}", AppInstance)
-
-    async def operation(self, operation_id: str) -> Operation:
-        """An operation as it is now."""
-        return await self.person.get(f"/operations/{operation_id}", Operation)
-
-    async def members(self, instance_id: str) -> list[Member]:
-        """Live members, oldest first."""
-        path = f"/app-instances/{instance_id}/members"
-        return sorted([m async for m in self.person.pages(path, Member)], key=lambda one: one.id)
-
-
-class _Body(BaseModel):
-    """Any body: a case may say what the types would not let it."""
-
-    model_config = {"extra": "allow"}
 
 
 async def case_a_claim_gives_everything(ground: Ground) -> None:
     """A claim carries the operation, its instance and its live members."""
     asked = await ground.deploy()
     claimed = await ground.claim_one()
-    _same(claimed.operation.status, OperationStatus.ACCEPTED, "claimed")
-    _same(claimed.instance.id, asked.instance.id, "its instance")
-    _same(len(claimed.members), 2, "its members")
-    _same(claimed.lease.fence, 1, "the first fence")
-    _same(await ground.claim(), [], "nothing is claimed twice")
+    same(claimed.operation.status, OperationStatus.ACCEPTED, "claimed")
+    same(claimed.instance.id, asked.instance.id, "its instance")
+    same(len(claimed.members), 2, "its members")
+    same(claimed.lease.fence, 1, "the first fence")
+    same(await ground.claim(), [], "nothing is claimed twice")
 
 
 async def case_the_first_report_begins(ground: Ground) -> None:
@@ -147,13 +49,13 @@ async def case_the_first_report_begins(ground: Ground) -> None:
     claimed = await ground.claim_one()
     steps = [{"name": "paper", "state": "running"}]
     said = await ground.say(claimed, "report", steps=steps)
-    _same(said.status, OperationStatus.RUNNING, "the operation")
+    same(said.status, OperationStatus.RUNNING, "the operation")
     states = [(one.name, one.state) for one in said.progress]
-    _same(states, [("paper", StepState.RUNNING), ("ink", StepState.PENDING)], "its steps")
+    same(states, [("paper", StepState.RUNNING), ("ink", StepState.PENDING)], "its steps")
     instance = await ground.instance(claimed.instance.id)
-    _same(instance.status, InstanceStatus.DEPLOYING, "the instance")
+    same(instance.status, InstanceStatus.DEPLOYING, "the instance")
     found = {one.status for one in await ground.members(instance.id)}
-    _same(found, {MemberStatus.RECONCILING}, "the members")
+    same(found, {MemberStatus.RECONCILING}, "the members")
 
 
 async def case_a_step_keeps_its_first_start(ground: Ground) -> None:
@@ -164,17 +66,17 @@ async def case_a_step_keeps_its_first_start(ground: Ground) -> None:
     ground.advance(5)
     ended = {"name": "paper", "state": "succeeded", "message": "ok"}
     second = await ground.say(claimed, "report", steps=[ended])
-    _same(second.progress[0].started_at, first.progress[0].started_at, "its start")
-    _same(second.progress[0].message, "ok", "its message")
-    _true(second.progress[0].ended_at is not None, "its end")
+    same(second.progress[0].started_at, first.progress[0].started_at, "its start")
+    same(second.progress[0].message, "ok", "its message")
+    true(second.progress[0].ended_at is not None, "its end")
 
 
 async def case_completion_settles_states(ground: Ground) -> None:
     """Done: the operation succeeded, the instance runs, its members are ready."""
     instance = await ground.running()
-    _same(instance.status, InstanceStatus.RUNNING, "the instance")
+    same(instance.status, InstanceStatus.RUNNING, "the instance")
     found = {one.status for one in await ground.members(instance.id)}
-    _same(found, {MemberStatus.READY}, "the members")
+    same(found, {MemberStatus.READY}, "the members")
 
 
 async def case_a_lapsed_lease_returns_the_work(ground: Ground) -> None:
@@ -184,15 +86,15 @@ async def case_a_lapsed_lease_returns_the_work(ground: Ground) -> None:
     await ground.say(first, "report")
     ground.advance(61)
     lost = await ground.refused(ground.say(first, "report"))
-    _same(lost, ErrorCode.LEASE_LOST, "the silent one")
+    same(lost, ErrorCode.LEASE_LOST, "the silent one")
     await ground.claim()
     ground.advance(60)
     second = await ground.claim_one()
-    _same((second.lease.fence, second.operation.attempt), (2, 2), "fence and attempt")
-    _same(await ground.refused(ground.beat(first)), ErrorCode.LEASE_LOST, "a stale heartbeat")
+    same((second.lease.fence, second.operation.attempt), (2, 2), "fence and attempt")
+    same(await ground.refused(ground.beat(first)), ErrorCode.LEASE_LOST, "a stale heartbeat")
     for what in ("report", "complete", "release"):
         lost = await ground.refused(ground.say(first, what))
-        _same(lost, ErrorCode.LEASE_LOST, f"a stale {what}")
+        same(lost, ErrorCode.LEASE_LOST, f"a stale {what}")
     await ground.say(second, "complete")
 
 
@@ -203,9 +105,9 @@ async def case_a_heartbeat_keeps_the_lease(ground: Ground) -> None:
     for _ in range(4):
         ground.advance(40)
         await ground.beat(claimed)
-    _same(await ground.claim(), [], "nobody else gets it")
+    same(await ground.claim(), [], "nobody else gets it")
     ended = await ground.say(claimed, "complete")
-    _same((ended.status, ended.attempt), (OperationStatus.SUCCEEDED, 1), "its end")
+    same((ended.status, ended.attempt), (OperationStatus.SUCCEEDED, 1), "its end")
 
 
 async def case_a_release_counts_no_attempt(ground: Ground) -> None:
@@ -215,8 +117,8 @@ async def case_a_release_counts_no_attempt(ground: Ground) -> None:
     await ground.say(first, "report", steps=[{"name": "paper", "state": "succeeded"}])
     await ground.say(first, "release")
     second = await ground.claim_one()
-    _same((second.operation.attempt, second.lease.fence), (1, 2), "attempt and fence")
-    _same(second.operation.progress[0].state, StepState.SUCCEEDED, "progress is kept")
+    same((second.operation.attempt, second.lease.fence), (1, 2), "attempt and fence")
+    same(second.operation.progress[0].state, StepState.SUCCEEDED, "progress is kept")
 
 
 async def case_failures_go_by_family(ground: Ground) -> None:
@@ -226,14 +128,14 @@ async def case_failures_go_by_family(ground: Ground) -> None:
     for attempt in (1, 2):
         claimed = await ground.claim_one()
         said = await ground.say(claimed, "fail", **body)
-        _same((said.status, said.attempt), (OperationStatus.REQUESTED, attempt + 1), "again")
-        _same(await ground.claim(), [], "not before its delay")
+        same((said.status, said.attempt), (OperationStatus.REQUESTED, attempt + 1), "again")
+        same(await ground.claim(), [], "not before its delay")
         ground.advance(31)
     last = await ground.say(await ground.claim_one(), "fail", **body)
-    _same(last.status, OperationStatus.FAILED, "the last attempt")
-    _same(last.error and last.error.code, "attempts_exhausted", "why")
+    same(last.status, OperationStatus.FAILED, "the last attempt")
+    same(last.error and last.error.code, "attempts_exhausted", "why")
     instance = await ground.instance(last.instance_id)
-    _same(instance.status, InstanceStatus.FAILED, "the instance")
+    same(instance.status, InstanceStatus.FAILED, "the instance")
 
 
 async def case_a_permanent_failure_ends_at_once(ground: Ground) -> None:
@@ -243,8 +145,8 @@ async def case_a_permanent_failure_ends_at_once(ground: Ground) -> None:
         await ground.ask(instance.id, "say")
         body = {"code": "no", "message": "No.", "family": "permanent", "instance_usable": usable}
         said = await ground.say(await ground.claim_one(), "fail", **body)
-        _same(said.status, OperationStatus.FAILED, "the operation")
-        _same((await ground.instance(instance.id)).status, status, "the instance")
+        same(said.status, OperationStatus.FAILED, "the operation")
+        same((await ground.instance(instance.id)).status, status, "the instance")
 
 
 async def case_a_cancel_is_heard_and_acknowledged(ground: Ground) -> None:
@@ -254,13 +156,13 @@ async def case_a_cancel_is_heard_and_acknowledged(ground: Ground) -> None:
     claimed = await ground.claim_one()
     await ground.say(claimed, "report")
     early = await ground.refused(ground.say(claimed, "stopped"))
-    _same(early, ErrorCode.STATE_CONFLICT, "nobody asked")
+    same(early, ErrorCode.STATE_CONFLICT, "nobody asked")
     await ground.person.post(f"/operations/{asked.id}/cancel", None, Operation)
     said = await ground.say(claimed, "report")
-    _true(said.cancel_requested, "it is told")
+    true(said.cancel_requested, "it is told")
     ended = await ground.say(claimed, "stopped", message="stopped")
-    _same(ended.status, OperationStatus.CANCELLED, "its end")
-    _same((await ground.instance(instance.id)).status, InstanceStatus.RUNNING, "the instance")
+    same(ended.status, OperationStatus.CANCELLED, "its end")
+    same((await ground.instance(instance.id)).status, InstanceStatus.RUNNING, "the instance")
 
 
 async def case_done_beats_a_late_cancel(ground: Ground) -> None:
@@ -271,7 +173,7 @@ async def case_done_beats_a_late_cancel(ground: Ground) -> None:
     path = f"/operations/{claimed.operation.id}/cancel"
     await ground.person.post(path, None, Operation)
     ended = await ground.say(claimed, "complete")
-    _same(ended.status, OperationStatus.SUCCEEDED, "its end")
+    same(ended.status, OperationStatus.SUCCEEDED, "its end")
 
 
 async def case_exclusive_work_stands_alone(ground: Ground) -> None:
@@ -279,17 +181,44 @@ async def case_exclusive_work_stands_alone(ground: Ground) -> None:
     instance = await ground.running(pins=1)
     pins = list(ground.allocations[2:4])
     added = await ground.ask(instance.id, "add_pin", input={"pins": pins})
-    _same(len(added), 2, "one operation per member")
+    same(len(added), 2, "one operation per member")
     claimed = await ground.claim()
-    _same(len(claimed), 2, "both at once")
+    same(len(claimed), 2, "both at once")
     await ground.person.call(Request("DELETE", f"/app-instances/{instance.id}"), Requested)
-    _same(await ground.claim(), [], "the exclusive one waits")
+    same(await ground.claim(), [], "the exclusive one waits")
     for one in claimed:
         said = await ground.say(one, "report")
-        _true(said.cancel_requested, "what runs is asked to stop")
+        true(said.cancel_requested, "what runs is asked to stop")
         await ground.say(one, "stopped")
     (last,) = await ground.claim()
-    _same(last.operation.kind, "decommission", "now it is its turn")
+    same(last.operation.kind, "decommission", "now it is its turn")
+
+
+async def case_members_after_a_deploy_wait_for_it(ground: Ground) -> None:
+    """Members deploy does not act on get operations of their own, once it succeeded."""
+    asked = await ground.deploy(pins=2, version="1.1.0")
+    kinds = sorted(one.kind for one in asked.operations)
+    same(kinds, ["add_pin", "add_pin", "deploy"], "what it became")
+    deploy = await ground.claim_one()
+    await ground.say(deploy, "report")
+    found = [one.status for one in await ground.members(asked.instance.id)]
+    waiting = [MemberStatus.RECONCILING, MemberStatus.REQUESTED, MemberStatus.REQUESTED]
+    same(found, waiting, "the members")
+    await ground.say(deploy, "complete")
+    added = await ground.claim()
+    same([one.operation.waits_for for one in added], [deploy.operation.id] * 2, "now they go")
+    for one in added:
+        await ground.say(one, "complete")
+
+
+async def case_what_waits_for_a_cancelled_deploy_goes_with_it(ground: Ground) -> None:
+    """An operation that will never succeed takes those that wait for it along."""
+    asked = await ground.deploy(pins=2, version="1.1.0")
+    path = f"/operations/{asked.operation.id}/cancel"
+    await ground.person.post(path, None, Operation)
+    states = {(await ground.operation(one.id)).status for one in asked.operations}
+    same(states, {OperationStatus.CANCELLED}, "all of it")
+    same(await ground.claim(), [], "nothing is left to do")
 
 
 async def case_delete_needs_every_member_gone(ground: Ground) -> None:
@@ -298,12 +227,12 @@ async def case_delete_needs_every_member_gone(ground: Ground) -> None:
     await ground.person.call(Request("DELETE", f"/app-instances/{instance.id}"), Requested)
     claimed = await ground.claim_one()
     early = await ground.refused(ground.say(claimed, "complete"))
-    _same(early, ErrorCode.STATE_CONFLICT, "members are still there")
+    same(early, ErrorCode.STATE_CONFLICT, "members are still there")
     gone = [
         {"member_id": one.id, "status": "removed", "absence": _ABSENT} for one in claimed.members
     ]
     await ground.say(claimed, "complete", members=gone)
-    _same((await ground.instance(instance.id)).status, InstanceStatus.DELETED, "the instance")
+    same((await ground.instance(instance.id)).status, InstanceStatus.DELETED, "the instance")
 
 
 async def case_a_report_is_whole_or_nothing(ground: Ground) -> None:
@@ -313,11 +242,11 @@ async def case_a_report_is_whole_or_nothing(ground: Ground) -> None:
     wrong = [{"member_id": claimed.members[0].id, "status": "drained"}]
     steps = [{"name": "paper", "state": "succeeded"}]
     code = await ground.refused(ground.say(claimed, "report", steps=steps, members=wrong))
-    _same(code, ErrorCode.STATE_CONFLICT, "no such transition")
+    same(code, ErrorCode.STATE_CONFLICT, "no such transition")
     now = await ground.operation(claimed.operation.id)
-    _same(now.progress[0].state, StepState.PENDING, "nothing was written")
+    same(now.progress[0].state, StepState.PENDING, "nothing was written")
     deleted = ground.say(claimed, "report", instance={"status": "deleted"})
-    _same(await ground.refused(deleted), ErrorCode.STATE_CONFLICT, "a report cannot delete")
+    same(await ground.refused(deleted), ErrorCode.STATE_CONFLICT, "a report cannot delete")
 
 
 async def case_an_observer_is_alone(ground: Ground) -> None:
@@ -328,19 +257,19 @@ async def case_an_observer_is_alone(ground: Ground) -> None:
     two = Observe(controller=ControllerSelf(replica="two"))
     lease = await ground.controller.post(f"{path}/observer", one, ObserverLease)
     again = ground.controller.post(f"{path}/observer", two, ObserverLease)
-    _same(await ground.refused(again), ErrorCode.LEASE_LOST, "the other replica")
+    same(await ground.refused(again), ErrorCode.LEASE_LOST, "the other replica")
     seen = Observation.model_validate(
         {"lease_token": lease.token, "instance": {"health": "degraded"}}
     )
     said = await ground.controller.post(f"{path}/report", seen, AppInstance)
-    _same(said.health, "degraded", "what it saw")
+    same(said.health, "degraded", "what it saw")
     ground.advance(61)
     late = ground.controller.post(f"{path}/report", seen, AppInstance)
-    _same(await ground.refused(late), ErrorCode.LEASE_LOST, "a lapsed observer")
+    same(await ground.refused(late), ErrorCode.LEASE_LOST, "a lapsed observer")
     await ground.controller.post(f"{path}/observer", two, ObserverLease)
 
 
-async def case_a_repeated_answer_is_the_same(ground: Ground) -> None:
+async def case_a_repeated_answer_is_thesame(ground: Ground) -> None:
     """The same key with the same body gives the first answer; with another, a conflict."""
     await ground.deploy()
     claimed = await ground.claim_one()
@@ -349,7 +278,7 @@ async def case_a_repeated_answer_is_the_same(ground: Ground) -> None:
     request = Request("POST", path, body, idempotency_key="the-same-key-both-times-0001")
     first = await ground.controller.call(request, Operation)
     second = await ground.controller.call(request, Operation)
-    _same((first.revision, first.status), (second.revision, second.status), "the answer")
+    same((first.revision, first.status), (second.revision, second.status), "the answer")
     other = Request(
         "POST",
         f"/operations/{claimed.operation.id}/report",
@@ -357,7 +286,7 @@ async def case_a_repeated_answer_is_the_same(ground: Ground) -> None:
         idempotency_key="the-same-key-both-times-0001",
     )
     code = await ground.refused(ground.controller.call(other, Operation))
-    _same(code, ErrorCode.IDEMPOTENCY_CONFLICT, "another body")
+    same(code, ErrorCode.IDEMPOTENCY_CONFLICT, "another body")
 
 
 async def case_the_runtime_does_a_whole_life(ground: Ground) -> None:
@@ -376,7 +305,7 @@ async def case_the_runtime_does_a_whole_life(ground: Ground) -> None:
         boards.take(ground.allocations[0], "paper")
         (healed,) = await ground.ask(instance_id, "reconcile")
         await _ended(ground, healed.id)
-        _true(boards.has(ground.allocations[0], "paper"), "drift is repaired")
+        true(boards.has(ground.allocations[0], "paper"), "drift is repaired")
         (removed,) = await ground.ask(instance_id, "remove_pin", member_ids=[added.member_id])
         await _ended(ground, removed.id)
         gone = Request("DELETE", f"/app-instances/{instance_id}")
@@ -385,8 +314,8 @@ async def case_the_runtime_does_a_whole_life(ground: Ground) -> None:
     finally:
         controller.stop()
         await task
-    _same((await ground.instance(instance_id)).status, InstanceStatus.DELETED, "its end")
-    _true(not any(boards.hanging.values()), "nothing is left")
+    same((await ground.instance(instance_id)).status, InstanceStatus.DELETED, "its end")
+    true(not any(boards.hanging.values()), "nothing is left")
 
 
 CASES: Final[tuple[Callable[[Ground], Awaitable[None]], ...]] = tuple(
@@ -400,15 +329,5 @@ async def _ended(ground: Ground, operation_id: str) -> None:
             found = await ground.operation(operation_id)
             if found.status is OperationStatus.SUCCEEDED:
                 return
-            _true(found.status is not OperationStatus.FAILED, f"{found.kind}: {found.error}")
+            true(found.status is not OperationStatus.FAILED, f"{found.kind}: {found.error}")
             await asyncio.sleep(0.02)
-
-
-def _same(found: object, expected: object, what: str) -> None:
-    if found != expected:
-        raise AssertionError(f"{what}: {found!r} instead of {expected!r}")
-
-
-def _true(held: bool, what: str) -> None:
-    if not held:
-        raise AssertionError(what)

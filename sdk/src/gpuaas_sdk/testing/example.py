@@ -119,8 +119,8 @@ def notes_app(boards: Boards, *, self_heal: bool = False) -> App[dict[str, set[s
     )
 
 
-def notes_manifest() -> dict[str, Any]:
-    """The manifest of the app."""
+def notes_manifest(*, split: bool = False) -> dict[str, Any]:
+    """The manifest of the app. `split`: deploy acts on the board alone, pins are added after it."""
     pins = {"type": "array", "items": {"type": "string"}, "x-widget": "allocation_picker"}
     return {
         "manifest_version": 1,
@@ -147,6 +147,7 @@ def notes_manifest() -> dict[str, Any]:
                     {"pointer": "/pins", "component": "pin"},
                 ],
                 steps=[{"name": "paper", "title": "Paper"}, {"name": "ink", "title": "Ink"}],
+                valid_in={"components": ["board"]} if split else {},
             ),
             _operation(
                 "add_pin",

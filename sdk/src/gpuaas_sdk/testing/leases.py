@@ -35,7 +35,7 @@ from gpuaas_contract.controllers import (
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import InstanceStatus, OperationStatus, StepState
 from gpuaas_sdk.testing import facts
-from gpuaas_sdk.testing.asking import topology_follow
+from gpuaas_sdk.testing.asking import dependents_cancel, topology_follow
 from gpuaas_sdk.testing.making import Caller
 from gpuaas_sdk.testing.settling import begin, give_up, succeed
 from gpuaas_sdk.testing.world import ACTIVE, Refused, Watcher, World
@@ -81,6 +81,7 @@ def operation_fail(world: World, caller: Caller, operation_id: str, body: Failur
     """The attempt failed."""
     row = _apply(world, _held(world, caller, operation_id, body.lease_token), body)
     _attempt_failed(world, row, body)
+    dependents_cancel(world, row.id)
     return world.operation(operation_id)
 
 
@@ -94,6 +95,7 @@ def operation_stopped(
     row = _apply(world, row, body)
     world.move_operation(row.id, OperationStatus.CANCELLED, conditions=[])
     give_up(world, row, usable=True)
+    dependents_cancel(world, row.id)
     topology_follow(world, row.instance_id)
     return world.operation(operation_id)
 
@@ -102,6 +104,7 @@ def operation_release(world: World, caller: Caller, operation_id: str, body: Rel
     """The lease is handed back; no attempt is counted."""
     row = _held(world, caller, operation_id, body.lease_token)
     _lease_end(world, row, row.attempt)
+    dependents_cancel(world, row.id)
     return world.operation(operation_id)
 
 
@@ -146,6 +149,7 @@ def leases_sweep(world: World) -> None:
             continue
         if world.hidden[row.id].superseded or row.attempt < row.max_attempts:
             _lease_end(world, row, row.attempt + 1)
+            dependents_cancel(world, row.id)
             continue
         silent = Failure(
             lease_token="x" * 16,

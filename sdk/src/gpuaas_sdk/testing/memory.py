@@ -41,6 +41,10 @@ class MemoryPlatform:
         self.surface = Surface(self.world)
         self._versions = versions
 
+    def publish(self, version: str, manifest: Mapping[str, Any]) -> None:
+        """Another version of the app, with a manifest of its own."""
+        self.world.manifests[self.app_slug, version] = _manifest(manifest)
+
     def client(self, name: str = "controller") -> Client:
         """The real client, as a service account of this name."""
         quick = Retries(attempts=2, first_delay=0.0, longest_delay=0.0)
