@@ -49,6 +49,11 @@ class Page(Model, Generic[T]):
     items: list[T]
     next_cursor: str | None = None
 
+    @classmethod
+    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
+        """The name in the published schema: `NodePage`, not `Page_Node_`."""
+        return f"{params[0].__name__}Page"
+
 
 class ScopeKind(StrEnum):
     """Where a binding, an overlay or an entitlement holds."""

@@ -12,7 +12,7 @@ from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
 from gpuaas_contract.common import API_PREFIX
-from gpuaas_contract.errors import MEDIA_TYPE, Problem
+from gpuaas_contract.errors import Problem
 from gpuaas_platform import __version__
 from gpuaas_platform.apps.controller_routes import router as controller_router
 from gpuaas_platform.apps.routes import router as apps_router
@@ -28,6 +28,7 @@ from gpuaas_platform.events.life import events_running
 from gpuaas_platform.events.routes import router as events_router
 from gpuaas_platform.events.webhook_routes import router as webhooks_router
 from gpuaas_platform.http.console import console_mount
+from gpuaas_platform.http.description import ROOMS, SUMMARY, document_describe
 from gpuaas_platform.http.edge import Edge
 from gpuaas_platform.http.errors import errors_install
 from gpuaas_platform.http.routing import route_index_install
@@ -71,8 +72,19 @@ _NO_TELEMETRY: TelemetryConfig = {
     "auto_configure": False,
 }
 _PROBLEM: dict[int | str, dict[str, Any]] = {
-    "default": {"description": "Any error", "model": Problem, "content": {MEDIA_TYPE: {}}}
+    "default": {"description": "Any error", "model": Problem}
 }
+
+
+class _Described(FastAPI):
+    """The framework's application, whose document also says what holds for every route."""
+
+    def openapi(self) -> dict[str, Any]:
+        known = self.openapi_schema
+        document = super().openapi()
+        if document is not known:
+            document_describe(document)
+        return document
 
 
 def app_make(platform: Platform | None) -> FastAPI:
@@ -94,8 +106,10 @@ def app_make(platform: Platform | None) -> FastAPI:
             await platform.signals.stop()
             await platform.db.close()
 
-    app = FastAPI(
+    app = _Described(
         title="GPUaaS",
+        summary=SUMMARY,
+        openapi_tags=ROOMS,
         version=__version__,
         lifespan=life,
         docs_url=None,

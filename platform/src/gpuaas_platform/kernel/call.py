@@ -8,9 +8,11 @@ import hmac
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request
+from fastapi.openapi.models import HTTPBearer
+from fastapi.security.base import SecurityBase
 
 from gpuaas_contract.common import IDEMPOTENCY_HEADER
 from gpuaas_contract.errors import ErrorCode
@@ -24,6 +26,7 @@ from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.kernel.signals import Signals
 
 NOBODY = Caller(CallerKind.SYSTEM, "anonymous", PLATFORM, ())
+TOKEN_SCHEME: Final = "token"  # noqa: S105 - a name in the document
 _KEY_MAX = 255
 
 
@@ -95,7 +98,19 @@ def system_call(platform: Platform, path: str, correlation_id: str) -> Call:
     )
 
 
-CallDep = Annotated[Call, Depends(authenticated_call)]
+class _KnownCaller(SecurityBase):
+    """`authenticated_call`, in the form in which the OpenAPI document tells of it too."""
+
+    scheme_name = TOKEN_SCHEME
+    model = HTTPBearer(
+        description="A personal token, or the token a service account's key was exchanged for."
+    )
+
+    async def __call__(self, request: Request) -> Call:
+        return await authenticated_call(request)
+
+
+CallDep = Annotated[Call, Depends(_KnownCaller())]
 OpenCallDep = Annotated[Call, Depends(open_call)]
 
 
@@ -120,7 +135,8 @@ async def _call(request: Request, platform: Platform, caller: Caller) -> Call:
         )
     digest = b""
     if key is not None:
-        target = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
+        query = request.scope["query_string"].decode("latin-1")
+        target = f"{request.method} {request.scope['path']}?{query}\n".encode()
         # Keyed by the caller's key, which is not stored: a body may hold a password.
         digest = hmac.digest(key.encode(), target + await request.body(), "sha256")
     return Call(
@@ -129,7 +145,7 @@ async def _call(request: Request, platform: Platform, caller: Caller) -> Call:
         correlation_id=request.state.correlation_id,
         traceparent=request.state.traceparent,
         method=request.method,
-        path=shapes_masked(request.url.path),  # a secret sent in place of an id is kept nowhere
+        path=shapes_masked(request.scope["path"]),  # a secret sent as an id is kept nowhere
         source=source_of(request),
         idempotency_key=key,
         request_hash=digest,

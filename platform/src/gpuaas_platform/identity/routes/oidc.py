@@ -45,7 +45,13 @@ async def auth_methods_read(call: OpenCallDep) -> AuthMethods:
     return AuthMethods(local=True, oidc=OidcMethod(name=provider.name, start_url=start))
 
 
-@router.get("/auth/oidc/start", operation_id="oidc_start", status_code=303, responses=_ELSEWHERE)
+@router.get(
+    "/auth/oidc/start",
+    operation_id="oidc_start",
+    status_code=303,
+    response_class=RedirectResponse,
+    responses=_ELSEWHERE,
+)
 async def oidc_start(
     call: OpenCallDep,
     request: Request,
@@ -62,7 +68,11 @@ async def oidc_start(
 
 
 @router.get(
-    "/auth/oidc/callback", operation_id="oidc_callback", status_code=303, responses=_ELSEWHERE
+    "/auth/oidc/callback",
+    operation_id="oidc_callback",
+    status_code=303,
+    response_class=RedirectResponse,
+    responses=_ELSEWHERE,
 )
 async def oidc_callback(
     call: OpenCallDep,
