@@ -99,6 +99,18 @@ async def test_two_replicas_do_not_fight(place: Place) -> None:
     assert place.figures.outcomes()[-1] == "converged"
 
 
+async def test_a_controller_of_one_instance_or_project_looks_at_no_other(place: Place) -> None:
+    first, _ = await place.running("a"), await place.running("b")
+    alone = place.watch()
+    alone.instance_id = first
+    await alone.turn()
+    assert place.figures.outcomes() == ["converged"]
+    elsewhere = place.watch()
+    elsewhere.project_id = "proj_other"
+    await elsewhere.turn()
+    assert place.figures.outcomes() == ["converged"]
+
+
 async def test_one_bad_instance_blocks_no_other(place: Place) -> None:
     bad, slow, good = [await place.running(name) for name in ("bad", "slow", "good")]
     honest = notes_app(place.boards)

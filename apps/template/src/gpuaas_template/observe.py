@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from gpuaas_sdk import Facts, Look, Plan, Step, Target
 from gpuaas_sdk.contract import (
+    AbsenceReport,
     AppInstance,
     ConditionReport,
     DetailReport,
@@ -42,6 +43,7 @@ class SeenMember:
     config: str | None = None
     unit: str | None = None
     joined: bool = False
+    files: tuple[str, ...] = ()
 
 
 Seen = dict[str, SeenMember]
@@ -161,7 +163,16 @@ def _report(member: Member, word: str, seen: SeenMember) -> MemberReport:
         health=_HEALTH[word],
         conditions=[] if seen.reached else [unreachable],
         runtime_version=seen.package,
+        absence=_absence(member, seen),
     )
+
+
+def _absence(member: Member, seen: SeenMember) -> AbsenceReport | None:
+    """A member that was given up is looked at until it is known that nothing of it is left."""
+    if member.status is not MemberStatus.CLEANUP_BLOCKED or not seen.reached:
+        return None
+    evidence = {"files": list(seen.files)}
+    return AbsenceReport(runtime_verified_absent=not seen.files, evidence=evidence)
 
 
 def _access(target: Target) -> dict[str, Any]:
@@ -182,6 +193,7 @@ async def _member(machines: Machines, member: Member, joined: list[str]) -> Seen
             config=await text("config.json"),
             unit=await text("unit"),
             joined=member.id in joined,
+            files=tuple(await machines.names(member.allocation_id, member.component_key)),
         )
     except Unreachable:
         return SeenMember()

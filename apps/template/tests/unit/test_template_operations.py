@@ -1,6 +1,7 @@
 """Every operation of the template, proven on the in-memory platform and real folders."""
 
 import json
+import shutil
 from importlib.resources import files
 from pathlib import Path
 
@@ -132,3 +133,17 @@ async def test_a_machine_that_cannot_be_asked_is_not_called_clean(tmp_path: Path
     assert ended.error is not None
     assert "alloc_2 does not answer" in ended.error.message
     assert world.platform.members(world.instance_id) != []
+
+
+async def test_a_member_given_up_is_gone_once_nothing_is_found_there(tmp_path: Path) -> None:
+    world = World(tmp_path / "machines")
+    await world.done(await world.deploy())
+    member = world.platform.members(world.instance_id)[1]
+    for status in (MemberStatus.REMOVING, MemberStatus.CLEANUP_BLOCKED):
+        world.platform.world.move_member(member.id, status)
+    await world.done(await world.ask("reconcile"))
+    kept = world.platform.members(world.instance_id)[1]
+    assert (kept.id, kept.status) == (member.id, MemberStatus.CLEANUP_BLOCKED)
+    shutil.rmtree(world.folder / member.allocation_id)
+    await world.done(await world.ask("reconcile"))
+    assert member.id not in {one.id for one in world.platform.members(world.instance_id)}

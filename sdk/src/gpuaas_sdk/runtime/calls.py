@@ -54,9 +54,10 @@ class Calls:
         """What the observer saw."""
         return await self.client.post(f"/app-instances/{instance_id}/report", body, AppInstance)
 
-    def instances(self, app_slug: str) -> AsyncIterator[AppInstance]:
-        """Every instance of the app in reach."""
-        return self.client.pages("/app-instances", AppInstance, app_slug=app_slug, limit=200)
+    def instances(self, app_slug: str, project_id: str | None) -> AsyncIterator[AppInstance]:
+        """Every instance of the app in reach, or in one project."""
+        path = "/app-instances" if project_id is None else f"/projects/{project_id}/app-instances"
+        return self.client.pages(path, AppInstance, app_slug=app_slug, limit=200)
 
     async def members(self, instance_id: str) -> tuple[Member, ...]:
         """Live members of an instance, oldest first."""

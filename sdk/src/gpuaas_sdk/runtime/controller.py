@@ -93,7 +93,10 @@ class Controller:
         """Work until `stop()` is called."""
         helpers: set[asyncio.Task[None]] = {asyncio.create_task(self._claims())}
         if self.options.observe is not None:
-            self._watch = Watch(self._around, self._me, self.options.observe)
+            given = self.options
+            self._watch = Watch(
+                self._around, self._me, self.options.observe, given.project_id, given.instance_id
+            )
             helpers.add(asyncio.create_task(self._watch.run()))
         stopping = asyncio.create_task(self._stopping.wait())
         try:

@@ -55,11 +55,13 @@ class _Known:
 
 @dataclass
 class Watch:
-    """The loop over all instances of the app in reach."""
+    """The loop over all instances of the app in reach, or over those of one project."""
 
     around: Surroundings
     me: ControllerSelf
     schedule: Schedule
+    project_id: str | None = None
+    instance_id: str | None = None
     busy: set[str] = field(default_factory=set)
     _known: dict[str, _Known] = field(default_factory=dict)
 
@@ -75,7 +77,8 @@ class Watch:
     async def turn(self) -> None:
         """Look at every instance once."""
         gate = asyncio.Semaphore(self.schedule.parallel)
-        found = [one async for one in self.around.calls.instances(self.around.app.slug)]
+        listed = self.around.calls.instances(self.around.app.slug, self.project_id)
+        found = [one async for one in listed if self.instance_id in {None, one.id}]
         for gone in set(self._known) - {one.id for one in found}:
             del self._known[gone]
         looked = [one for one in found if one.status in _LOOKED_AT and one.id not in self.busy]
