@@ -7,10 +7,13 @@ is `Unavailable`; a value is written by one request, so there is no half of one.
 
 import asyncio
 import base64
+import contextvars
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -32,6 +35,7 @@ from gpuaas_platform.kernel.settings import Settings
 
 T = TypeVar("T")
 _NAME: Final = "The secret store"
+_THREADS: Final = 16
 # A token is renewed when this share of its life is left, so that a slow hour costs nobody a call.
 _RENEW_BELOW: Final = 0.5
 _log = structlog.get_logger(__name__)
@@ -66,6 +70,8 @@ class VaultStore:
         )
         self._token = _Token()
         self._lock = threading.Lock()
+        # Threads of its own: a server that hangs must not hold up what others do in threads.
+        self._threads = ThreadPoolExecutor(_THREADS, "secret-store")
 
     async def put(self, path: str, value: bytes) -> int:
         """Keep a value as the path's next version; returns its number."""
@@ -85,6 +91,7 @@ class VaultStore:
 
     def close(self) -> None:
         """Give the connections back."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
         self._client.adapter.close()
 
     def _put(self, path: str, value: bytes) -> int:
@@ -144,7 +151,8 @@ class VaultStore:
         return f"{self._settings.vault_kv_prefix}/{path}"
 
     async def _asked(self, question: Callable[[], T]) -> T:
-        return await asyncio.to_thread(self._ask, question)
+        run = partial(contextvars.copy_context().run, self._ask, question)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
 
     def _ask(self, question: Callable[[], T]) -> T:
         """Ask with a live token; one that was revoked meanwhile is replaced once."""
