@@ -137,6 +137,7 @@ _NEEDS = {
     "browser": (
         Need(_browser, ("chromium", "fonts-liberation")),
         Need(_library("libatomic.so.1"), ("libatomic1",)),  # of the node inside Playwright
+        Need(_command("sshd"), ("openssh-server",)),  # tests log in through a real one
     ),
     "lab": (
         Need(_command("systemd-nspawn"), ("systemd-container",)),

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 _PRIVILEGE_SEPARATION = Path("/run/sshd")
 _CONFIG = """
 ListenAddress 127.0.0.1:{port}
@@ -104,7 +106,8 @@ def client_make(folder: Path) -> Client:
 def sshd_running() -> Iterator[Sshd]:
     """A server for as long as the block runs; nothing of it is left."""
     program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
-    assert program is not None, "sshd is missing: install openssh-server"
+    if program is None:
+        pytest.skip("there is no sshd: apt install openssh-server, or make setup")
     folder = Path(tempfile.mkdtemp(prefix="gpuaas-sshd-"))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
