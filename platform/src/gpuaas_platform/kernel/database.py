@@ -5,6 +5,7 @@ for the platform itself. Services open transactions here; stores get the connect
 Statements are short and nothing else is awaited inside a transaction.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
@@ -14,6 +15,7 @@ import asyncpg
 import msgspec
 
 from gpuaas_platform.kernel.migrate import APP_ROLE, SCHEMA
+from gpuaas_platform.kernel.pool import Pool
 from gpuaas_platform.kernel.problems import Unavailable
 
 Record: TypeAlias = asyncpg.Record
@@ -29,13 +31,7 @@ _LOST = (
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
 )
-
-
-class _PlainConnection(asyncpg.Connection):
-    """A connection that needs no reset when it goes back: we leave no session state behind."""
-
-    def get_reset_query(self) -> str:
-        return ""
+_TAKE_SECONDS = 10
 
 
 class Database:
@@ -44,20 +40,14 @@ class Database:
     def __init__(self, url: str, *, size: int) -> None:
         self.url = url
         self._size = size
-        self._pool: asyncpg.Pool[Record] | None = None
+        self._pool: Pool | None = None
 
     async def open(self) -> None:
         """Connect. Fails with `Unavailable` when the server does not answer."""
+        pool = Pool(self._connect, size=self._size, least=2)
         with lost_is_unavailable():
-            self._pool = await asyncpg.create_pool(
-                self.url,
-                min_size=2,
-                max_size=self._size,
-                connection_class=_PlainConnection,
-                init=prepare_connection,
-                server_settings=server_settings(),
-                command_timeout=timedelta(seconds=30).total_seconds(),
-            )
+            await pool.open()
+        self._pool = pool
 
     async def close(self) -> None:
         """Close every connection."""
@@ -69,17 +59,26 @@ class Database:
         """Connections in use, idle, and allowed at most."""
         if self._pool is None:
             return 0, 0, self._size
-        idle = self._pool.get_idle_size()
-        return self._pool.get_size() - idle, idle, self._size
+        return self._pool.used, self._pool.idle, self._size
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection without a transaction, for reads of one statement."""
-        if self._pool is None:
+        pool = self._pool
+        if pool is None:
             raise Unavailable("The database")
         with lost_is_unavailable():
-            async with self._pool.acquire(timeout=10) as connection:
+            async with asyncio.timeout(_TAKE_SECONDS):
+                connection = await pool.take()
+            sound = False
+            try:
                 yield connection
+                sound = True
+            except Exception as error:
+                sound = not isinstance(error, _LOST)
+                raise
+            finally:
+                pool.give(connection, sound=sound)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -106,6 +105,19 @@ class Database:
         """Run one statement by itself."""
         async with self.connection() as connection:
             return await connection.execute(sql, *args)
+
+    async def _connect(self) -> "asyncpg.Connection[Record]":
+        connection: asyncpg.Connection[Record] = await asyncpg.connect(
+            self.url,
+            server_settings=server_settings(),
+            command_timeout=timedelta(seconds=30).total_seconds(),
+        )
+        try:
+            await prepare_connection(connection)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
 
 
 def server_settings() -> dict[str, str]:
