@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+_PAIRS: Final = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _BODY: Final = re.compile(rf"[0-7][{_ALPHABET}]{{25}}")
 RANDOM_BYTES: Final = 10
 
@@ -67,7 +68,7 @@ def id_make(prefix: Prefix, milliseconds: int, randomness: bytes) -> str:
     if len(randomness) != RANDOM_BYTES:
         raise ValueError(f"an id takes {RANDOM_BYTES} random bytes, not {len(randomness)}")
     number = (milliseconds << 80) | int.from_bytes(randomness)
-    body = "".join(_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))
+    body = "".join([_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)])
     return f"{prefix}_{body}"
 
 
