@@ -20,6 +20,8 @@ from gpuaas_platform.kernel.replica import session_name
 CHANNEL = "gpuaas"
 SESSION = "signals"
 _NOTIFY = "SELECT pg_notify($1, topic) FROM unnest($2::text[]) AS topic"
+# At most so often, for this process's own waiters were woken at once: under load, many go as one.
+_PAUSE_SECONDS = 0.005
 _log = structlog.get_logger(__name__)
 
 
@@ -126,6 +128,7 @@ class Signals:
             self._sendable.clear()
             if self._unsent and not connection.is_closed():
                 await self._send(connection)
+                await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _send(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         topics, self._unsent = self._unsent, set()
