@@ -33,11 +33,11 @@ class World:
 
     def __init__(self, platform: Platform, edge: Edge) -> None:
         self.platform = platform
-        self._edge = edge
+        self.edge = edge
 
     def browser(self, address: str = "127.0.0.1", url: str = "http://test") -> "Browser":
         """A client that keeps cookies, as somebody at this address."""
-        transport = httpx2.ASGITransport(self._edge, client=(address, 12345))
+        transport = httpx2.ASGITransport(self.edge, client=(address, 12345))
         return Browser(httpx2.AsyncClient(transport=transport, base_url=f"{url}/api/v1"))
 
     async def admin(self) -> "Browser":
