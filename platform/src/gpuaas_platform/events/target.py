@@ -56,6 +56,8 @@ class Guard:
             port = parts.port
         except ValueError:
             return "is not a URL"
+        if not url.isascii():
+            return "needs plain ASCII: a host as xn--…, other characters percent-encoded"
         if not parts.hostname or parts.username or parts.password or parts.fragment or port == 0:
             return "needs a host, and has no user, password or fragment"
         encrypted = parts.scheme == "https"
@@ -64,7 +66,7 @@ class Guard:
         try:
             address = ipaddress.ip_address(parts.hostname)
         except ValueError:
-            return None  # a name: judged when it is looked up
+            return _name_check(parts.hostname)
         if not self.allows(address, encrypted=encrypted):
             return "points to an address webhooks may not reach"
         return None
@@ -141,6 +143,15 @@ async def _drain(response: httpcore2.Response) -> None:
         size += len(chunk)
         if size > _DRAIN_BYTES:
             return
+
+
+def _name_check(host: str) -> str | None:
+    """A name is judged when it is looked up; here, whether it can be looked up at all."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return "names a host that cannot exist"
+    return None
 
 
 def _embedded(address: Address) -> ipaddress.IPv4Address | None:

@@ -149,6 +149,8 @@ def test_the_guard_lets_webhooks_out_and_never_in(
 def test_a_url_without_encryption_needs_a_named_network() -> None:
     assert Guard(()).url_check("http://receiver.example/") is not None
     assert Guard(()).url_check("https://receiver.example/") is None
+    for unreachable in ("https://rücken.example/", f"https://{'a' * 64}.example/", "https://a..b/"):
+        assert Guard(()).url_check(unreachable) is not None
     networks = (ipaddress.ip_network("10.0.0.0/8"),)
     assert Guard(networks).url_check("http://10.1.1.1:8080/hook") is None
 
