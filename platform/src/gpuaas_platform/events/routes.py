@@ -20,7 +20,11 @@ router = APIRouter(tags=["events"])
 _STREAM = {
     "description": "Messages with the sequence as `id`, the type as `event` and a CloudEvent as"
     " `data`; comments in between keep the connection alive",
-    "content": {EVENT_STREAM_MEDIA_TYPE: {"schema": {"type": "string"}}},
+    "content": {
+        EVENT_STREAM_MEDIA_TYPE: {
+            "example": 'id: 42\nevent: apps.instance.running\ndata: {"specversion":"1.0",…}\n\n'
+        }
+    },
 }
 
 
