@@ -1,5 +1,6 @@
 """This room's life in a process: its secret store, and the loops that tidy it."""
 
+import importlib
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
@@ -12,7 +13,6 @@ from gpuaas_platform.custody.secret_store import PART, SWEEP, secret_store_of
 from gpuaas_platform.custody.store import credentials as credential_rows
 from gpuaas_platform.custody.store import secrets as secret_rows
 from gpuaas_platform.custody.store import values
-from gpuaas_platform.custody.vault_store import VaultStore
 from gpuaas_platform.kernel.call import Platform, system_call
 from gpuaas_platform.kernel.loops import Loop, loop_running
 from gpuaas_platform.kernel.work import Handler, Undone, mutate
@@ -79,7 +79,9 @@ async def _rewrap(store: EmbeddedStore) -> None:
 
 @asynccontextmanager
 async def _vault(platform: Platform) -> AsyncIterator[None]:
-    vault = VaultStore(platform.settings)
+    # Not imported by those who keep their secrets here: it brings Vault's client and its HTTP.
+    module = importlib.import_module("gpuaas_platform.custody.vault_store")
+    vault = module.VaultStore(platform.settings)
     platform.parts[PART] = vault
     try:
         yield

@@ -204,7 +204,8 @@ async def test_reads_wait_for_something_newer(site: Site, controller: FakeContro
         params={"wait": "200ms", "after_revision": str(revision)},
         headers=site.admin,
     )
-    assert timed_out.json()["revision"] == revision
+    assert timed_out.status_code == 200
+    assert timed_out.json()["revision"] >= revision  # the sweep may have noted something meanwhile
     bad = await site.client.get(path, params={"wait": "soon"}, headers=site.admin)
     assert bad.status_code == 422
 
