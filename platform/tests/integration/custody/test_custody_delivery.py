@@ -9,13 +9,12 @@ import httpx2
 import pytest
 from canary_sinks import Canaries, database_dump
 from cryptography.exceptions import InvalidTag
-from custody_fixtures import Reader, Site, private_key_make, reader_make, site_make
+from custody_fixtures import Reader, Site, private_key_make, reader_make, site_make, swept
 from openbao_server import OpenBao, openbao_running
 from platform_calls import bearer
 from tenancy_fixtures import project_make
 
 from gpuaas_contract.permissions import RoleName
-from gpuaas_platform.custody.life import sweep_turn
 from gpuaas_platform.custody.secret_store import PART
 from gpuaas_platform.custody.vault_store import VaultStore
 from gpuaas_platform.kernel.call import Platform
@@ -97,7 +96,7 @@ async def test_a_rotated_credential_names_its_predecessor(
     assert (await _delivered(site, reader, path)).status_code == 200
     clock.advance(minutes=11)
     assert (await _delivered(site, reader, path)).status_code == 409
-    await sweep_turn(site.platform)
+    await swept(site.platform)
     ended = await site.client.get(path, headers=site.admin)
     assert ended.json()["status"] == "expired"
     body = {"private_key": private_key_make()}
@@ -114,7 +113,7 @@ async def test_a_revoked_key_is_deleted(site: Site, reader: Reader, clock: Any) 
     path = f"/access-credentials/{made['id']}"
     answer = await site.post(f"{path}/revoke", {"reason": "Host is gone."}, site.admin)
     assert (answer.status_code, answer.json()["status"]) == (200, "revoked")
-    await sweep_turn(site.platform)
+    await swept(site.platform)
     assert await site.platform.db.fetchval("SELECT count(*) FROM secret_values") == 0
     assert (await _delivered(site, reader, path)).status_code == 409
     assert (await site.post(f"{path}/revoke", {}, site.admin)).status_code == 409
@@ -180,7 +179,7 @@ async def test_a_rotation_ends_the_version_before(site: Site, reader: Reader) ->
     assert (answer.status_code, answer.json()["version"]) == (200, 2)
     second = (await _delivered(site, reader, path)).json()
     assert (second["version"], reader.opened(second["sealed"])) == (2, b"version two")
-    await sweep_turn(site.platform)
+    await swept(site.platform)
     assert await site.platform.db.fetchval("SELECT count(*) FROM secret_values") == 1
 
 
@@ -189,7 +188,7 @@ async def test_a_lease_ends_by_itself(site: Site, reader: Reader, clock: Any) ->
     path = f"/runtime-secrets/{made['id']}"
     clock.advance(seconds=61)
     assert (await _delivered(site, reader, path)).status_code == 409
-    await sweep_turn(site.platform)
+    await swept(site.platform)
     read = await site.client.get(path, headers=site.admin)
     assert read.json()["status"] == "expired"
     assert await site.platform.db.fetchval("SELECT count(*) FROM secret_values") == 0
@@ -265,7 +264,7 @@ async def test_the_same_holds_with_secrets_in_openbao(
     answer = await _delivered(site, reader, path)
     assert reader.opened(answer.json()["sealed"]) == b"a value elsewhere"
     assert (await site.post(f"{path}/revoke", {}, site.admin)).status_code == 200
-    await sweep_turn(site.platform)
+    await swept(site.platform)
     assert await vault.versions(row["secret_path"]) == []
     vault.close()
     site.platform.parts[PART] = embedded

@@ -6,13 +6,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from custody_fixtures import HOST_KEY, USER_KEY, Site, site_make
+from custody_fixtures import HOST_KEY, USER_KEY, Site, site_make, swept
 from platform_calls import bearer
 from tenancy_fixtures import project_make
 
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.custody.authority import signing_key
-from gpuaas_platform.custody.life import sweep_turn
 from gpuaas_platform.custody.secret_store import PART, secret_store_of
 from gpuaas_platform.custody.vault_store import VaultStore
 from gpuaas_platform.kernel.call import Platform
@@ -168,7 +167,7 @@ async def test_the_authority_is_always_one_key_ahead(site: Site, clock: Any) -> 
     assert third["current"] not in fourth.values()
     assert fourth["current"] == third["upcoming"]
     clock.advance(hours=2)  # the refused rotation left a key nobody names, too
-    await sweep_turn(site.platform)
+    await swept(site.platform)
     kept = await site.platform.db.fetchval("SELECT count(*) FROM secret_values")
     assert kept == len(fourth), "a key that signs no more is kept nowhere"
     assert await site.platform.db.fetchval("SELECT count(*) FROM ssh_ca_keys") == 5
