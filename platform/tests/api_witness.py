@@ -15,7 +15,7 @@ _NOT_STATE = {
     "requests", "audit_entries", "audit_chain", "audit_unchained", "audit_heads", "outbox",
     "event_head", "event_cursors", "webhooks", "webhook_deliveries",
 }  # fmt: skip
-_COUNTED = ("webhooks", "webhook_deliveries")
+_COUNTED = ("webhooks",)
 _MOVING_COLUMNS = {"tokens": ["last_used_at", "idle_until"]}
 
 
