@@ -2,34 +2,41 @@
 
 What is named here is the public surface, with `gpuaas_sdk.contract` (the contract's names) and
 `gpuaas_sdk.testing`; everything else may change without notice.
+
+A name is loaded when it is first used: a command line that only calls the platform does not wait
+for the runtime, machine sessions and the contract's types behind them.
 """
 
-from gpuaas_sdk.app import App, Context, Facts, Look, Plan, Procedure, Step, Target
-from gpuaas_sdk.client import Client, Request, Retries
-from gpuaas_sdk.credentials import Anonymous, BearerToken, Credentials, ServiceAccountKey
-from gpuaas_sdk.errors import (
-    AuthenticationError,
-    ConflictError,
-    GpuaasError,
-    NotFoundError,
-    PermanentError,
-    PermissionDeniedError,
-    ProblemError,
-    TemporaryError,
-    UnreachableError,
-)
-from gpuaas_sdk.events import follow
-from gpuaas_sdk.failures import (
-    ConflictFailure,
-    PermanentFailure,
-    StepFailure,
-    StopRequested,
-    TemporaryFailure,
-)
-from gpuaas_sdk.runtime.controller import Controller, Options
-from gpuaas_sdk.runtime.watch import Schedule
-from gpuaas_sdk.state import FolderState, MemoryState, StateStore
-from gpuaas_sdk.telemetry import JsonLines, Log, Metrics, NoMetrics
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpuaas_sdk.app import App, Context, Facts, Look, Plan, Procedure, Step, Target
+    from gpuaas_sdk.client import Client, Request, Retries
+    from gpuaas_sdk.credentials import Anonymous, BearerToken, Credentials, ServiceAccountKey
+    from gpuaas_sdk.errors import (
+        AuthenticationError,
+        ConflictError,
+        GpuaasError,
+        NotFoundError,
+        PermanentError,
+        PermissionDeniedError,
+        ProblemError,
+        TemporaryError,
+        UnreachableError,
+    )
+    from gpuaas_sdk.events import follow
+    from gpuaas_sdk.failures import (
+        ConflictFailure,
+        PermanentFailure,
+        StepFailure,
+        StopRequested,
+        TemporaryFailure,
+    )
+    from gpuaas_sdk.runtime.controller import Controller, Options
+    from gpuaas_sdk.runtime.watch import Schedule
+    from gpuaas_sdk.state import FolderState, MemoryState, StateStore
+    from gpuaas_sdk.telemetry import JsonLines, Log, Metrics, NoMetrics
 
 __all__ = [
     "Anonymous",
@@ -73,3 +80,33 @@ __all__ = [
     "UnreachableError",
     "follow",
 ]
+
+_HOMES = {
+    "app": "App Context Facts Look Plan Procedure Step Target",
+    "client": "Client Request Retries",
+    "credentials": "Anonymous BearerToken Credentials ServiceAccountKey",
+    "errors": (
+        "AuthenticationError ConflictError GpuaasError NotFoundError PermanentError"
+        " PermissionDeniedError ProblemError TemporaryError UnreachableError"
+    ),
+    "events": "follow",
+    "failures": "ConflictFailure PermanentFailure StepFailure StopRequested TemporaryFailure",
+    "runtime.controller": "Controller Options",
+    "runtime.watch": "Schedule",
+    "state": "FolderState MemoryState StateStore",
+    "telemetry": "JsonLines Log Metrics NoMetrics",
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name
+    """Load the module a public name lives in."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted({*globals(), *__all__})
