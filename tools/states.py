@@ -28,6 +28,11 @@ _WORDS = {
     " lease leads back to `requested`. `failed` is left by retry or abandon.",
     "app version": "A published version of an app; its manifest never changes.",
     "allocation": "A machine held by a project.",
+    "artifact": "What can be installed, from the intent to publish it. `ingesting` puts it together"
+    " and verifies its digest; `promoted` means that a channel points at it; the content of what is"
+    " `retired` or `failed` is deleted, its record stays.",
+    "artifact trust": "Whether a key its source trusts vouches for an artifact. `revoked` is left"
+    " by the signature of another trusted key.",
 }
 
 

@@ -36,6 +36,7 @@ class ErrorCode(StrEnum):
     IDEMPOTENCY_CONFLICT = "idempotency_conflict"
     LEASE_LOST = "lease_lost"
     IN_USE = "in_use"
+    ARTIFACT_UNTRUSTED = "artifact_untrusted"
     PRECONDITION_FAILED = "precondition_failed"
     REQUEST_TOO_LARGE = "request_too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
@@ -90,6 +91,9 @@ KINDS: Final[dict[ErrorCode, ErrorKind]] = {
     ),
     ErrorCode.LEASE_LOST: ErrorKind(409, "The lease is no longer yours", False, ("stop_work",)),
     ErrorCode.IN_USE: ErrorKind(409, "The resource is in use", False, ("remove_users_first",)),
+    ErrorCode.ARTIFACT_UNTRUSTED: ErrorKind(
+        409, "The artifact is not trusted", False, ("sign_artifact", "choose_other_version")
+    ),
     ErrorCode.PRECONDITION_FAILED: ErrorKind(
         412, "The resource has changed since it was read", False, ("read_again",)
     ),

@@ -53,6 +53,8 @@ class Prefix(StrEnum):
     SECRET = "sec"
     ARTIFACT_SOURCE = "src"
     ARTIFACT = "art"
+    ARTIFACT_KEY = "akey"
+    ARTIFACT_DELIVERY = "adel"
     JOB = "job"
     SHARED_RUNTIME = "rt"
     ATTACHMENT = "att"

@@ -58,6 +58,7 @@ PERMISSION_TEXTS: Final[dict[Permission, str]] = {
     _P.ARTIFACT_READ: "Read artifacts.",
     _P.ARTIFACT_PUBLISH: "Publish artifacts.",
     _P.ARTIFACT_PROMOTE: "Promote, deprecate and retire artifacts.",
+    _P.ARTIFACT_DELIVER: "Let the machine of an allocation fetch an artifact.",
     _P.ARTIFACT_SOURCE_READ: "Read artifact sources.",
     _P.ARTIFACT_SOURCE_MANAGE: "Create and change artifact sources.",
     _P.CATALOG_READ: "Read the app catalog.",

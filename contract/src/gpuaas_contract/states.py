@@ -87,6 +87,27 @@ class AllocationStatus(StrEnum):
     CLEANUP_BLOCKED = "cleanup_blocked"
 
 
+class ArtifactStatus(StrEnum):
+    """Life of an artifact, from the intent to publish it. Its content never changes."""
+
+    INTENDED = "intended"
+    INGESTING = "ingesting"
+    PUBLISHED = "published"
+    PROMOTED = "promoted"
+    DEPRECATED = "deprecated"
+    RETIRED = "retired"
+    FAILED = "failed"
+
+
+class ArtifactTrust(StrEnum):
+    """How far an artifact is trusted: whether a key its source trusts vouches for it."""
+
+    UNVERIFIED = "unverified"
+    VERIFIED = "verified"
+    FAILED_VERIFICATION = "failed_verification"
+    REVOKED = "revoked"
+
+
 class Health(StrEnum):
     """The generic health vocabulary an app maps its own onto."""
 
@@ -221,4 +242,27 @@ ALLOCATION: Final = _machine(
     },
 )
 
-MACHINES: Final = (INSTANCE, MEMBER, OPERATION, VERSION, ALLOCATION)
+ARTIFACT: Final = _machine(
+    "artifact",
+    ArtifactStatus,
+    {
+        "intended": "ingesting failed",
+        "ingesting": "published failed",
+        "published": "promoted deprecated retired",
+        "promoted": "published deprecated retired",
+        "deprecated": "published retired",
+    },
+)
+
+TRUST: Final = _machine(
+    "artifact trust",
+    ArtifactTrust,
+    {
+        "unverified": "verified failed_verification revoked",
+        "verified": "revoked",
+        "failed_verification": "verified revoked",
+        "revoked": "verified",
+    },
+)
+
+MACHINES: Final = (INSTANCE, MEMBER, OPERATION, VERSION, ALLOCATION, ARTIFACT, TRUST)
