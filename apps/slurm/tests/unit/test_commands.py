@@ -13,6 +13,7 @@ from gpuaas_slurm.commands import (
     SlurmCommandError,
     UnexpectedOutputError,
 )
+from gpuaas_slurm.commands.jobs import job_from_json
 from gpuaas_slurm.commands.slurm import slurm_connect
 from gpuaas_slurm.version import SlurmVersion
 
@@ -154,6 +155,18 @@ async def test_jobs(slurm: Slurm) -> None:
     assert by_name["array"].array_tasks == "2-3%1"
     (task,) = [job for job in jobs if job.array_task is not None]
     assert (task.array_task, task.array_id) == (1, by_name["array"].id)
+
+
+async def test_a_completing_job_still_holds_its_nodes_and_has_no_count_of_them(
+    release: str,
+) -> None:
+    (row, *_) = json.loads((RECORDED / release / "jobs.json").read_text())["jobs"]
+    states: str | list[str] = ["COMPLETED", "COMPLETING"]
+    if isinstance(row["job_state"], str):
+        states = "COMPLETING"
+    job = job_from_json({**row, "job_state": states})
+    assert (job.state, job.finished, job.running) == ("COMPLETING", False, True)
+    assert job.node_count is None
 
 
 async def test_partitions(slurm: Slurm) -> None:

@@ -8,6 +8,9 @@ from gpuaas_slurm.hostlist import expand
 
 SIGNALLED = 0x7F
 
+COMPLETING = "COMPLETING"
+"""The script ended, and something of it is still on a node: an epilog, processes being killed."""
+
 FINISHED = {
     "COMPLETED",
     "CANCELLED",
@@ -25,7 +28,9 @@ FINISHED = {
 class Job:
     """A job record; for an array that still waits, one record stands for its tasks.
 
-    `output` is empty where Slurm does not say: 22.05 leaves out the default name.
+    `output` is empty where Slurm does not say: 22.05 leaves out the default name. `node_count` is
+    None of a completing job, whose nodes the controller counts down while they are handed back;
+    how many it had is accounting's to say.
     """
 
     id: int
@@ -40,7 +45,7 @@ class Job:
     reason: str
     nodes: tuple[str, ...]
     required_nodes: tuple[str, ...]
-    node_count: int
+    node_count: int | None
     tres: str
     submitted_at: int | None
     started_at: int | None
@@ -66,7 +71,7 @@ class Job:
 
 def job_from_json(row: dict[str, Any]) -> Job:
     """Return a job of `squeue --json`, as 22.05 writes it or as later releases do."""
-    state = row["job_state"] if isinstance(row["job_state"], str) else row["job_state"][0]
+    state = _state(row["job_state"])
     pending = state == "PENDING"
     return Job(
         id=row["job_id"],
@@ -81,7 +86,7 @@ def job_from_json(row: dict[str, Any]) -> Job:
         reason=row["state_reason"],
         nodes=tuple(expand(row["nodes"] or "")),
         required_nodes=tuple(expand(row["required_nodes"] or "")),
-        node_count=number(row["node_count"]) or 0,
+        node_count=None if state == COMPLETING else number(row["node_count"]) or 0,
         tres=row["tres_alloc_str"] or row["tres_req_str"] or "",
         submitted_at=moment(row["submit_time"]),
         # Of a waiting job these are the scheduler's guess, and no fact.
@@ -91,6 +96,12 @@ def job_from_json(row: dict[str, Any]) -> Job:
         comment=row["comment"] or "",
         output=row["standard_output"] or "",
     )
+
+
+def _state(value: str | list[str]) -> str:
+    """Return the state; later releases write how it ended first, while it still completes."""
+    states = [value] if isinstance(value, str) else value
+    return COMPLETING if COMPLETING in states else states[0]
 
 
 def _exit_code(value: Any) -> int | None:  # noqa: ANN401  JSON of two generations
