@@ -28,6 +28,11 @@ _WORDS = {
     " lease leads back to `requested`. `failed` is left by retry or abandon.",
     "app version": "A published version of an app; its manifest never changes.",
     "allocation": "A machine held by a project.",
+    "enrolment": "A permission to enrol one host, once.",
+    "node agent": "What speaks for a machine. `leaving` until the host has said that it is clean;"
+    " absent is a condition of the node, never a state: absent is not gone.",
+    "node task": "Work for a machine. `running` begins before anything is done there, so that what"
+    " expires has never begun; it ends by the machine's own word.",
     "artifact": "What can be installed, from the intent to publish it. `ingesting` puts it together"
     " and verifies its digest; `promoted` means that a channel points at it; the content of what is"
     " `retired` or `failed` is deleted, its record stays.",

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from gpuaas_contract.common import Input, Model, Name, Text
+from gpuaas_contract.common import Condition, Input, Model, Name, Text
 from gpuaas_contract.states import AllocationStatus
 
 Price = Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=4)]
@@ -120,6 +120,11 @@ class Node(Model):
     allocation_id: str | None
     revision: int
     created_at: datetime
+    agent_version: Annotated[str | None, Field(description="Null without an agent")] = None
+    last_seen_at: Annotated[datetime | None, Field(description="When its agent last spoke")] = None
+    conditions: Annotated[
+        list[Condition], Field(description="`agent_absent` while its agent is not heard")
+    ] = []
 
 
 class AllocationCreate(Input):

@@ -108,6 +108,34 @@ class ArtifactTrust(StrEnum):
     REVOKED = "revoked"
 
 
+class EnrolmentStatus(StrEnum):
+    """Life of an enrolment: a permission to enrol one host, once."""
+
+    PENDING = "pending"
+    USED = "used"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+class AgentStatus(StrEnum):
+    """Life of a node's agent. Absent is a condition of the node, never a status."""
+
+    ENROLLED = "enrolled"
+    LEAVING = "leaving"
+    LEFT = "left"
+
+
+class NodeTaskStatus(StrEnum):
+    """Life of a task for a machine; it runs at most once, whatever restarts in between."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
 class Health(StrEnum):
     """The generic health vocabulary an app maps its own onto."""
 
@@ -265,4 +293,25 @@ TRUST: Final = _machine(
     },
 )
 
-MACHINES: Final = (INSTANCE, MEMBER, OPERATION, VERSION, ALLOCATION, ARTIFACT, TRUST)
+ENROLMENT: Final = _machine("enrolment", EnrolmentStatus, {"pending": "used expired revoked"})
+
+AGENT: Final = _machine("node agent", AgentStatus, {"enrolled": "leaving left", "leaving": "left"})
+
+NODE_TASK: Final = _machine(
+    "node task",
+    NodeTaskStatus,
+    {"queued": "running cancelled expired failed", "running": "succeeded failed cancelled"},
+)
+
+MACHINES: Final = (
+    INSTANCE,
+    MEMBER,
+    OPERATION,
+    VERSION,
+    ALLOCATION,
+    ARTIFACT,
+    TRUST,
+    ENROLMENT,
+    AGENT,
+    NODE_TASK,
+)

@@ -1,0 +1,324 @@
+"""Fleet: machines that speak for themselves. Enrolments, agents with their facts, node tasks.
+
+Operators enrol hosts and look at agents and facts; apps create tasks on allocations, never on
+nodes. What agents and the platform say to each other is in `fleet_agent.py`. Pure.
+"""
+
+import json
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field
+
+from gpuaas_contract.common import Input, Json, Model, Name, Text
+from gpuaas_contract.states import AgentStatus, EnrolmentStatus, NodeTaskStatus
+
+AGENT_FILE: Final = "gpuaas-agent.pyz"
+ENROLMENT_TOKEN_PREFIX: Final = "gpe"
+FACTS_MAX_BYTES: Final = 256 * 1024
+OUTPUT_MAX_BYTES: Final = 1024 * 1024
+SCRIPT_MAX: Final = 256 * 1024
+
+
+def _facts_bounded(value: Json) -> Json:
+    if len(json.dumps(value, separators=(",", ":")).encode()) > FACTS_MAX_BYTES:
+        raise ValueError(f"more than {FACTS_MAX_BYTES} bytes of JSON")
+    return value
+
+
+def _path_plain(value: str) -> str:
+    if any(word in {".", ".."} for word in value.split("/")):
+        raise ValueError("a path of plain words, without . and ..")
+    return value
+
+
+Facts = Annotated[
+    Json, AfterValidator(_facts_bounded), Field(description="As `gpuaas-agent facts` prints them")
+]
+Id = Annotated[str, Field(max_length=64)]
+MachinePath = Annotated[
+    str,
+    AfterValidator(_path_plain),
+    Field(
+        max_length=1000,
+        pattern=r"^(/[^/\x00-\x1f\x7f]+)+$",
+        description="Absolute, of plain words",
+        examples=["/etc/example/key"],
+    ),
+]
+UserName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$", examples=["root"])]
+FileMode = Annotated[str, Field(pattern=r"^0[0-7]{3}$", examples=["0600"])]
+Principal = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_:.@-]{0,199}$")]
+
+
+class EnrolmentNode(Input):
+    """The node a host becomes."""
+
+    name: Name
+    region: Name
+    sku: Name
+    address: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=253,
+            description="Where its sshd is reached; the address the agent calls from without it",
+        ),
+    ] = None
+
+
+class EnrolmentCreate(Input):
+    """A host is to become a node, or to get an agent for a node that is known already."""
+
+    node: EnrolmentNode | None = None
+    node_id: Annotated[
+        Id | None, Field(description="A known node without an agent; its host keys must be met")
+    ] = None
+    platform_url: Annotated[
+        str | None,
+        Field(
+            max_length=500,
+            pattern=r"^https?://[A-Za-z0-9.:\[\]_-]+(/[A-Za-z0-9._~/-]*)?$",
+            description="How the host reaches the platform; its public address without it",
+        ),
+    ] = None
+    expires_in_seconds: Annotated[int, Field(ge=60, le=7 * 86_400)] = 3600
+
+
+class Enrolment(Model):
+    """A permission to enrol one host, once."""
+
+    id: str
+    status: EnrolmentStatus
+    node_name: str
+    region: str
+    sku: str
+    address: str | None
+    node_id: Annotated[str | None, Field(description="The node, once there is one")]
+    expires_at: datetime
+    used_at: datetime | None
+    created_by: str
+    correlation_id: str
+    created_at: datetime
+
+
+class EnrolmentCreated(Model):
+    """A new enrolment with its token, which is shown once, inside the command for the host."""
+
+    enrolment: Enrolment
+    token: Annotated[str, Field(description="For one enrolment; nobody can read it again")]
+    command: Annotated[str, Field(description="To be run as root on the host; needs Python only")]
+    agent_digest: Annotated[str, Field(description="SHA-256 of the agent the host will accept")]
+
+
+class EnrolmentRevoke(Input):
+    """End an enrolment nobody has used."""
+
+    reason: Text = ""
+
+
+class AgentIdentity(Model):
+    """An identity of an agent."""
+
+    id: str
+    fingerprint: str
+    created_at: datetime
+    expires_at: datetime
+
+
+class NodeAgent(Model):
+    """A node's agent, seen by operators."""
+
+    node_id: str
+    status: AgentStatus
+    agent_version: str
+    identities: Annotated[list[AgentIdentity], Field(description="Usable ones, newest first")]
+    last_seen_at: datetime | None
+    boot_id: str
+    enrolled_at: datetime
+    access_applied: Annotated[
+        bool, Field(description="Its sshd trusts exactly what it should, as far as it has said")
+    ]
+    access_error: Annotated[str, Field(description="Why its sshd could not be set up, if so")]
+
+
+class NodeFacts(Model):
+    """What a node's agent said of its machine."""
+
+    node_id: str
+    reported_at: datetime
+    facts: Json
+
+
+class NodeUnenrol(Input):
+    """Let a node's agent clean its host and go."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+    force: Annotated[
+        bool,
+        Field(description="The host will not come back: end its identity, leave it as it is"),
+    ] = False
+
+
+class TaskKind(StrEnum):
+    """What a task does."""
+
+    RUN_SCRIPT = "run_script"
+    DELIVER_ARTIFACT = "deliver_artifact"
+    DELIVER_SECRET = "deliver_secret"
+    COLLECT_FILE = "collect_file"
+    PRINCIPALS_SET = "principals_set"
+
+
+class RunScript(Input):
+    """Run a script with /bin/sh, under limits; ends with everything it started."""
+
+    kind: Literal[TaskKind.RUN_SCRIPT] = TaskKind.RUN_SCRIPT
+    script: Annotated[str, Field(min_length=1, max_length=SCRIPT_MAX)]
+    user: UserName = "root"
+    environment: Annotated[
+        dict[
+            Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")],
+            Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")],
+        ],
+        Field(max_length=64, description="Readable by others later: not for secrets"),
+    ] = {}
+    timeout_seconds: Annotated[int, Field(ge=1, le=86_400)] = 600
+    memory_mib: Annotated[
+        int | None, Field(ge=16, le=67_108_864, description="Where the machine can limit it")
+    ] = None
+    output_bytes: Annotated[
+        int,
+        Field(
+            ge=1024,
+            le=OUTPUT_MAX_BYTES,
+            description="Output kept; of more, the beginning and the end",
+        ),
+    ] = 256 * 1024
+
+
+class FileTarget(Input):
+    """Where a file goes and whose it is."""
+
+    path: MachinePath
+    owner: UserName = "root"
+    group: UserName = "root"
+
+
+class DeliverArtifact(FileTarget):
+    """Have the machine fetch a file; it appears whole and verified, or not at all."""
+
+    kind: Literal[TaskKind.DELIVER_ARTIFACT]
+    url: Annotated[str, Field(max_length=4000, pattern=r"^https?://[^\s\x00-\x1f\x7f]+$")]
+    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+    size: Annotated[int, Field(ge=0, le=2**50)]
+    mode: FileMode = "0644"
+    timeout_seconds: Annotated[int, Field(ge=1, le=86_400)] = 3600
+
+
+class DeliverSecret(FileTarget):
+    """Put a runtime secret of the project into a file; it travels sealed to the machine."""
+
+    kind: Literal[TaskKind.DELIVER_SECRET]
+    secret_id: Id
+    mode: FileMode = "0600"
+
+
+class CollectFile(Input):
+    """Bring a file back as the task's output."""
+
+    kind: Literal[TaskKind.COLLECT_FILE]
+    path: MachinePath
+    max_bytes: Annotated[int, Field(ge=1, le=OUTPUT_MAX_BYTES)] = 256 * 1024
+
+
+class PrincipalsSet(Input):
+    """Which principals may log in as which users, beside the allocation's own as root.
+
+    Replaces what was set before; ends with the allocation.
+    """
+
+    kind: Literal[TaskKind.PRINCIPALS_SET]
+    users: Annotated[
+        dict[UserName, Annotated[list[Principal], Field(max_length=64)]],
+        Field(
+            max_length=256,
+            description="Principals are the allocation's id, or begin with it and a colon",
+        ),
+    ]
+
+
+TaskSpec = Annotated[
+    RunScript | DeliverArtifact | DeliverSecret | CollectFile | PrincipalsSet,
+    Field(discriminator="kind"),
+]
+
+
+class NodeTaskCreate(Input):
+    """Work for the machine of an allocation."""
+
+    spec: TaskSpec
+    label: Annotated[str, Field(max_length=200, description="One line for people")] = ""
+    begin_within_seconds: Annotated[
+        int, Field(ge=5, le=7 * 86_400, description="It expires when it has not begun by then")
+    ] = 900
+
+
+class TaskResult(Model):
+    """How a task ended."""
+
+    code: Annotated[
+        str,
+        Field(
+            description="`ok`, or what went wrong",
+            examples=["ok", "exit_status", "timed_out", "interrupted", "no_space"],
+        ),
+    ]
+    message: str = ""
+    exit_status: int | None = None
+    digest: Annotated[str | None, Field(description="Of the file that was moved")] = None
+    size: int | None = None
+    seconds: Annotated[float | None, Field(description="How long it took on the machine")] = None
+
+
+class NodeTask(Model):
+    """Work for the machine of an allocation, and how far it is."""
+
+    id: str
+    org_id: str
+    project_id: str
+    allocation_id: str
+    node_id: str
+    kind: TaskKind
+    spec: Json
+    label: str
+    status: NodeTaskStatus
+    cancel_requested_at: datetime | None
+    result: TaskResult | None
+    output_bytes: Annotated[int, Field(description="Output the platform has")]
+    output_cut: Annotated[bool, Field(description="The machine wrote more than was kept")]
+    begin_before: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    created_by: str
+    revision: int
+    correlation_id: str
+    created_at: datetime
+
+
+class NodeTaskCancel(Input):
+    """Stop a task."""
+
+    reason: Text = ""
+
+
+class TaskOutput(Model):
+    """A piece of a task's output."""
+
+    task_id: str
+    offset: int
+    data: Annotated[str, Field(description="Base64: a task may write any bytes")]
+    next_offset: int
+    complete: Annotated[bool, Field(description="The task has ended and this is its end")]
+    cut: bool

@@ -1,0 +1,209 @@
+"""What a node agent and the platform say to each other: enrolment, identity, directions, reports.
+
+What the platform tells an agent to do is a signed text bound to that node (`Signed`); what a
+machine says of a task may be said again and changes nothing the second time. Pure.
+"""
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from gpuaas_contract.capacity import HostKey
+from gpuaas_contract.common import Input, Json, Model, Text
+from gpuaas_contract.custody import Sealed
+from gpuaas_contract.fleet import OUTPUT_MAX_BYTES, Facts, Id, TaskKind
+from gpuaas_contract.states import NodeTaskStatus
+
+CHALLENGE_NAMESPACE: Final = "gpuaas-agent-challenge"
+DIRECTION_NAMESPACE: Final = "gpuaas-direction"
+NODE_SEALING_SUITE: Final = "DHKEM-X25519-HKDF-SHA256, HKDF-SHA256, ChaCha20Poly1305"
+OUTPUT_CHUNK_BYTES: Final = 64 * 1024
+MAX_HELD_TASKS: Final = 64
+
+IdentityKey = Annotated[
+    str,
+    Field(
+        pattern=r"^ssh-ed25519 [A-Za-z0-9+/=]{68}$",
+        description="Public half of the agent's identity, as OpenSSH writes it",
+    ),
+]
+SealingKey = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9+/]{43}=$", description="X25519 public key, base64")
+]
+Signature = Annotated[
+    str, Field(min_length=1, max_length=2000, description="An SSH signature (ssh-keygen -Y sign)")
+]
+AgentVersion = Annotated[str, Field(max_length=64)]
+
+
+class Signed(Model):
+    """A direction for one agent: text and its signature by the platform."""
+
+    payload: Annotated[str, Field(description="JSON; the signature is over exactly this text")]
+    signature: Annotated[str, Field(description="An SSH signature (ssh-keygen -Y verify)")]
+    key_id: str
+
+
+class SignerKey(Model):
+    """A key the platform signs directions with."""
+
+    key_id: str
+    public_key: Annotated[str, Field(description="A line as OpenSSH writes it")]
+
+
+class AgentEnrol(Input):
+    """What a host says of itself when it enrols."""
+
+    token: Annotated[str, Field(min_length=16, max_length=200)]
+    agent_version: AgentVersion
+    identity_key: IdentityKey
+    sealing_key: SealingKey
+    host_keys: Annotated[list[HostKey], Field(min_length=1, max_length=8)]
+    facts: Facts
+
+
+class AgentEnrolled(Model):
+    """Who the host is from now on, and whose directions it follows."""
+
+    node_id: str
+    node_name: str
+    identity_id: str
+    signers: list[SignerKey]
+
+
+class AgentChallenge(Model):
+    """Something to sign, soon."""
+
+    challenge: str
+    expires_in: int
+
+
+class AgentTokenCreate(Input):
+    """A challenge, signed with the agent's identity."""
+
+    node_id: Id
+    challenge: Annotated[str, Field(min_length=16, max_length=300)]
+    signature: Signature
+
+
+class AgentToken(Model):
+    """A token for some minutes."""
+
+    access_token: str
+    expires_in: int
+    identity_id: str
+    identity_rotates_at: Annotated[datetime, Field(description="When the next key is due")]
+
+
+class AgentIdentityRotate(Input):
+    """The next identity; the one before ends when this one is first used."""
+
+    identity_key: IdentityKey
+    sealing_key: SealingKey
+
+
+class AgentPoll(Input):
+    """A sign of life, and a question for directions."""
+
+    agent_version: AgentVersion
+    boot_id: Annotated[str, Field(max_length=64)] = ""
+    held: Annotated[
+        list[Id], Field(max_length=MAX_HELD_TASKS, description="Tasks it has and has not finished")
+    ] = []
+    access_revision: Annotated[str, Field(max_length=64)] = ""
+    access_error: Annotated[str, Field(max_length=2000)] = ""
+    signers_revision: Annotated[str, Field(max_length=64)] = ""
+
+
+class AgentDirections(Model):
+    """What an agent is to do. Texts inside are `TaskDirection`, `AccessDirection` and so on."""
+
+    now: datetime
+    tasks: list[Signed]
+    cancel: list[str]
+    access: Signed | None = None
+    signers: Signed | None = None
+    leave: Signed | None = None
+
+
+class TaskDirection(Model):
+    """Signed text: a task."""
+
+    type: Literal["task"] = "task"
+    node_id: str
+    task_id: str
+    allocation_id: str
+    kind: TaskKind
+    spec: Json
+    begin_before: datetime
+    correlation_id: str
+
+
+class AccessDirection(Model):
+    """Signed text: whom this machine's sshd lets in."""
+
+    type: Literal["access"] = "access"
+    node_id: str
+    revision: str
+    issued_at: datetime
+    ca_keys: list[str]
+    principals: dict[str, list[str]]
+    krl: Annotated[str, Field(description="OpenSSH's revocation list, base64")]
+
+
+class SignersDirection(Model):
+    """Signed text: whose directions to follow from now on."""
+
+    type: Literal["signers"] = "signers"
+    node_id: str
+    revision: str
+    signers: list[SignerKey]
+
+
+class LeaveDirection(Model):
+    """Signed text: clean the host and go."""
+
+    type: Literal["leave"] = "leave"
+    node_id: str
+    reason: str
+
+
+class AgentFacts(Input):
+    """Facts of the machine."""
+
+    facts: Facts
+
+
+class AgentTaskOutput(Input):
+    """A piece of output; sent again it changes nothing."""
+
+    offset: Annotated[int, Field(ge=0, le=OUTPUT_MAX_BYTES)]
+    data: Annotated[str, Field(max_length=OUTPUT_CHUNK_BYTES * 4 // 3 + 4)]
+
+
+class AgentTaskEnd(Input):
+    """How a task ended; sent again it changes nothing."""
+
+    status: Literal[NodeTaskStatus.SUCCEEDED, NodeTaskStatus.FAILED, NodeTaskStatus.CANCELLED]
+    code: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
+    message: Text = ""
+    exit_status: Annotated[int | None, Field(ge=-1, le=255)] = None
+    digest: Annotated[str | None, Field(pattern=r"^sha256:[0-9a-f]{64}$")] = None
+    size: Annotated[int | None, Field(ge=0, le=2**50)] = None
+    seconds: Annotated[float | None, Field(ge=0, le=1e9)] = None
+    output_cut: bool = False
+
+
+class AgentSecret(Model):
+    """The secret of a task, sealed to the machine that is to have it."""
+
+    task_id: str
+    version: int
+    sealed: Sealed
+
+
+class AgentLeft(Input):
+    """The host is clean, or what could not be cleaned."""
+
+    residue: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=50)] = []
