@@ -210,9 +210,7 @@ class DeliverArtifact(FileTarget):
     """Have the machine fetch a file; it appears whole and verified, or not at all."""
 
     kind: Literal[TaskKind.DELIVER_ARTIFACT]
-    url: Annotated[str, Field(max_length=4000, pattern=r"^https?://[^\s\x00-\x1f\x7f]+$")]
-    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
-    size: Annotated[int, Field(ge=0, le=2**50)]
+    artifact_id: Id
     mode: FileMode = "0644"
     timeout_seconds: Annotated[int, Field(ge=1, le=86_400)] = 3600
 

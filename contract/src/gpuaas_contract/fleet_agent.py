@@ -111,8 +111,15 @@ class AgentPoll(Input):
     held: Annotated[
         list[Id], Field(max_length=MAX_HELD_TASKS, description="Tasks it has and has not finished")
     ] = []
-    access_revision: Annotated[str, Field(max_length=64)] = ""
-    access_error: Annotated[str, Field(max_length=2000)] = ""
+    stopping: Annotated[
+        list[Id], Field(max_length=MAX_HELD_TASKS, description="Those of them it is stopping")
+    ] = []
+    access_revision: Annotated[
+        str, Field(max_length=64, description="Of the access it was last told of")
+    ] = ""
+    access_error: Annotated[
+        Text, Field(description="Why that could not be applied; empty when it was")
+    ] = ""
     signers_revision: Annotated[str, Field(max_length=64)] = ""
 
 
@@ -201,6 +208,15 @@ class AgentSecret(Model):
     task_id: str
     version: int
     sealed: Sealed
+
+
+class AgentArtifact(Model):
+    """Where the artifact of a task is fetched, for a while; the path is the platform's."""
+
+    task_id: str
+    path: str
+    digest: str
+    size: int
 
 
 class AgentLeft(Input):

@@ -45,6 +45,7 @@ class Prefix(StrEnum):
     SKU = "sku"
     NODE = "node"
     ENROLMENT = "enr"
+    NODE_IDENTITY = "nid"
     ALLOCATION = "alloc"
     TASK = "task"
     CREDENTIAL = "cred"

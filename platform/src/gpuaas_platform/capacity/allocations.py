@@ -15,6 +15,7 @@ from gpuaas_contract.permissions import Permission
 from gpuaas_contract.policy import Dimension
 from gpuaas_contract.states import ALLOCATION, AllocationStatus
 from gpuaas_platform.capacity import store
+from gpuaas_platform.capacity.nodes import node_topic
 from gpuaas_platform.capacity.service import kinds_require, name_taken
 from gpuaas_platform.identity.places import project_place
 from gpuaas_platform.kernel.call import Call
@@ -67,6 +68,7 @@ async def allocation_create(
         raise name_taken("allocation", body.name)
     allocation = await _read(work.conn, allocation_id)
     work.audit(Target("allocation", allocation_id, place, after=allocation))
+    work.signal(node_topic(node["id"]))
     _emit(work, allocation, AllocationStatus.ACTIVE)
     return Answer(allocation, 201)
 
@@ -96,6 +98,7 @@ async def allocation_release(work: Work, allocation_id: str) -> Answer[Allocatio
     await store.node_give_back(work.conn, allocation_id)
     allocation = await _read(work.conn, allocation_id)
     work.audit(Target("allocation", allocation_id, place, before=before, after=allocation))
+    work.signal(node_topic(rows[0]["node_id"]))
     _emit(work, allocation, AllocationStatus.RELEASED)
     return Answer(allocation)
 

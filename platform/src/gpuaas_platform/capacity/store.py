@@ -126,6 +126,50 @@ async def node_update(conn: Connection, node_id: str, body: NodeUpdate) -> Recor
     )  # fmt: skip
 
 
+async def node_seen(conn: Connection, node_id: str, agent_version: str, now: datetime) -> None:
+    """A node's agent spoke."""
+    await conn.execute(
+        "UPDATE nodes SET agent_version = $2, last_seen_at = $3 WHERE id = $1",
+        node_id, agent_version, now,
+    )  # fmt: skip
+
+
+async def node_agent_forget(conn: Connection, node_id: str) -> None:
+    """A node has no agent any more."""
+    await conn.execute("UPDATE nodes SET agent_version = NULL WHERE id = $1", node_id)
+
+
+async def node_conditions_set(
+    conn: Connection, node_id: str, conditions: list[dict[str, Any]]
+) -> None:
+    """What holds of a node beside its status."""
+    await conn.execute("UPDATE nodes SET conditions = $2 WHERE id = $1", node_id, conditions)
+
+
+async def node_host_keys_set(conn: Connection, node_id: str, host_keys: Sequence[str]) -> None:
+    """The keys a machine's sshd shows."""
+    await conn.execute(
+        "UPDATE nodes SET host_keys = $2, revision = revision + 1 WHERE id = $1",
+        node_id, list(host_keys),
+    )  # fmt: skip
+
+
+async def node_allocation(conn: Connection, node_id: str) -> Record | None:
+    """The allocation that holds a node now."""
+    return await conn.fetchrow(
+        "SELECT a.* FROM nodes n JOIN allocations a ON a.id = n.allocation_id WHERE n.id = $1",
+        node_id,
+    )
+
+
+async def allocation_node(conn: Connection, allocation_id: str) -> str | None:
+    """The node an allocation is on."""
+    found: str | None = await conn.fetchval(
+        "SELECT node_id FROM allocations WHERE id = $1", allocation_id
+    )
+    return found
+
+
 async def node_take(conn: Connection, body: AllocationCreate, allocation_id: str) -> Record | None:
     """Give a free node of the wanted kind to an allocation; None when there is none."""
     return await conn.fetchrow(

@@ -89,6 +89,14 @@ class Keyring:
         seed = self._derived(self._active, f"sign:{purpose}")
         return Signer(self._active.hex(), Ed25519PrivateKey.from_private_bytes(seed))
 
+    def signers(self, purpose: str) -> list[Signer]:
+        """The signing keys of all keys for a purpose; the last is the one for what is new."""
+        return [
+            Signer(key_id.hex(), Ed25519PrivateKey.from_private_bytes(seed))
+            for key_id in self._keys
+            for seed in [self._derived(key_id, f"sign:{purpose}")]
+        ]
+
     def public_keys(self, purpose: str) -> dict[str, bytes]:
         """Public halves of all keys for a purpose, by the name of the key."""
         seeds = {key_id: self._derived(key_id, f"sign:{purpose}") for key_id in self._keys}

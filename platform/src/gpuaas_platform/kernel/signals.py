@@ -49,11 +49,12 @@ class Signals:
                 await self._task
         self.wake_all()
 
-    def expect(self, topic: str) -> "Expectation":
-        """Begin to watch a topic: take this first, then read the state, then wait."""
+    def expect(self, *topics: str) -> "Expectation":
+        """Begin to watch topics: take this first, then read the state, then wait for any."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters[topic].add(future)
-        return Expectation(self, topic, future)
+        for topic in topics:
+            self._waiters[topic].add(future)
+        return Expectation(self, topics, future)
 
     def send(self, topics: Iterable[str]) -> None:
         """Wake whoever waits for these topics: here at once, in other processes a moment later."""
@@ -142,16 +143,19 @@ class Signals:
 class Expectation:
     """A wait that began before the state was read. Use as a context manager."""
 
-    def __init__(self, signals: Signals, topic: str, future: asyncio.Future[None]) -> None:
+    def __init__(
+        self, signals: Signals, topics: tuple[str, ...], future: asyncio.Future[None]
+    ) -> None:
         self._signals = signals
-        self._topic = topic
+        self._topics = topics
         self._future = future
 
     def __enter__(self) -> "Expectation":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._signals.forget(self._topic, self._future)
+        for topic in self._topics:
+            self._signals.forget(topic, self._future)
 
     async def wait(self, seconds: float) -> bool:
         """Wait for the signal; False when the time ran out or the process is about to end."""

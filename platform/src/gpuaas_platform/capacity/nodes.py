@@ -1,0 +1,135 @@
+"""Nodes as the room above knows them, whose agents speak for them.
+
+Called by the fleet room inside its own transactions; it authorises, audits and tells. Public routes
+of nodes are in `service.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from gpuaas_contract.capacity import Node, NodeCreate, NodeStatus, NodeUpdate
+from gpuaas_contract.common import Condition
+from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.ids import Prefix
+from gpuaas_contract.states import AllocationStatus
+from gpuaas_platform.capacity import store
+from gpuaas_platform.capacity.service import kinds_require, name_taken
+from gpuaas_platform.kernel.caller import PLATFORM, Place
+from gpuaas_platform.kernel.database import Connection
+from gpuaas_platform.kernel.problems import PlatformError, not_found
+from gpuaas_platform.kernel.work import Happened, Target, Work
+
+_ENROLLED: Final = "enrolled"
+# While a machine is held, its holder may reach it; also to clean what could not be verified.
+_REACHED: Final = frozenset(
+    {
+        AllocationStatus.PROVISIONING,
+        AllocationStatus.ACTIVE,
+        AllocationStatus.RELEASING,
+        AllocationStatus.CLEANUP_BLOCKED,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The allocation that holds a node."""
+
+    allocation_id: str
+    place: Place
+
+
+def node_topic(node_id: str) -> str:
+    """Woken when something changes for a node: who holds it, what it is to do."""
+    return f"node.{node_id}"
+
+
+async def node_find(conn: Connection, node_id: str) -> Node:
+    """One node, or 404."""
+    row = await store.node_read(conn, node_id)
+    if row is None:
+        raise not_found("node", node_id)
+    return Node(**dict(row))
+
+
+async def node_hold(conn: Connection, node_id: str) -> Node:
+    """One node, held until the transaction ends, or 404."""
+    row = await store.node_lock(conn, node_id)
+    if row is None:
+        raise not_found("node", node_id)
+    return Node(**dict(row))
+
+
+async def node_register(work: Work, body: NodeCreate) -> Node:
+    """A node for a host whose enrolment was allowed before."""
+    await kinds_require(work.conn, body.region, body.sku)
+    node_id = work.new_id(Prefix.NODE)
+    row = await store.node_insert(work.conn, node_id, body, _ENROLLED, work.now)
+    if row is None:
+        raise name_taken("node", body.name)
+    node = Node(**dict(row))
+    work.audit(Target("node", node.id, after=node), "capacity.node.create")
+    work.emit(Happened("capacity.node.created", node.id, PLATFORM, {"name": node.name}))
+    return node
+
+
+async def host_keys_meet(work: Work, node: Node, host_keys: Sequence[str]) -> None:
+    """The host shows every key that was recorded for the node; what it has beside is added."""
+    shown = {_bare(line) for line in host_keys}
+    if not {_bare(line) for line in node.host_keys} <= shown:
+        raise PlatformError(
+            ErrorCode.CONFLICT,
+            f"This host does not have the host keys recorded for the node {node.name}: it is"
+            " another machine, or it was installed anew.",
+            context={"node_id": node.id},
+        )
+    if shown != {_bare(line) for line in node.host_keys}:
+        await store.node_host_keys_set(work.conn, node.id, sorted(shown))
+
+
+async def node_open(work: Work, node: Node, status: NodeStatus, reason: str) -> None:
+    """Let a node be given out, or not."""
+    if node.status is status:
+        return
+    await store.node_update(work.conn, node.id, NodeUpdate(status=status, reason=reason))
+    work.emit(Happened(f"capacity.node.{status}", node.id, PLATFORM, {"name": node.name}))
+
+
+async def node_seen(conn: Connection, node_id: str, agent_version: str, now: datetime) -> None:
+    """A node's agent spoke; told by reads, by no event."""
+    await store.node_seen(conn, node_id, agent_version, now)
+
+
+async def node_agent_forget(work: Work, node_id: str) -> None:
+    """A node has no agent any more, so none can be absent either."""
+    await store.node_agent_forget(work.conn, node_id)
+    await store.node_conditions_set(work.conn, node_id, [])
+
+
+async def node_conditions_set(work: Work, node_id: str, conditions: Sequence[Condition]) -> None:
+    """What holds of a node beside its status."""
+    told = [one.model_dump(mode="json") for one in conditions]
+    await store.node_conditions_set(work.conn, node_id, told)
+
+
+async def node_holder(conn: Connection, node_id: str) -> Holder | None:
+    """Who holds a node now."""
+    row = await store.node_allocation(conn, node_id)
+    if row is None or row["status"] not in _REACHED:
+        return None
+    return Holder(row["id"], Place(row["org_id"], row["project_id"]))
+
+
+async def allocation_node(conn: Connection, allocation_id: str) -> str:
+    """The node an allocation is on."""
+    found = await store.allocation_node(conn, allocation_id)
+    if found is None:
+        raise not_found("allocation", allocation_id)
+    return found
+
+
+def _bare(line: str) -> str:
+    """A host key without its comment."""
+    return " ".join(line.split()[:2])
