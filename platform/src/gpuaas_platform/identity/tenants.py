@@ -93,11 +93,13 @@ async def tenant_update(org_id: str, given: TenantUpdate, work: Work) -> Answer[
 
 async def project_create(org_id: str, given: ProjectCreate, work: Work) -> Answer[Project]:
     """A new project of a tenant."""
-    work.require(Permission.PROJECT_CREATE, await tenant_place(work.conn, org_id))
+    if not work.call.caller.allows(Permission.PROJECT_CREATE, Place(org_id)):
+        work.require(Permission.PROJECT_CREATE, await tenant_place(work.conn, org_id))
     display = given.display_name or given.name
     new = store.NewPlace(work.new_id(Prefix.PROJECT), given.name, display, work.now, org_id)
     row = await store.project_insert(work.conn, new)
     if row is None:
+        await tenant_place(work.conn, org_id)
         raise PlatformError(ErrorCode.NAME_TAKEN, f"The tenant has a project named {given.name}.")
     project = _project(row)
     place = Place(org_id, project.id)

@@ -5,9 +5,7 @@ for the platform itself. Services open transactions here; stores get the connect
 Statements are short and nothing else is awaited inside a transaction.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Any, TypeAlias
 
@@ -31,7 +29,7 @@ _LOST = (
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
 )
-_TAKE_SECONDS = 10
+_CONNECT_SECONDS = 10
 
 
 class Database:
@@ -45,8 +43,10 @@ class Database:
     async def open(self) -> None:
         """Connect. Fails with `Unavailable` when the server does not answer."""
         pool = Pool(self._connect, size=self._size, least=2)
-        with lost_is_unavailable():
+        try:
             await pool.open()
+        except _LOST as error:
+            raise Unavailable("The database") from error
         self._pool = pool
 
     async def close(self) -> None:
@@ -61,30 +61,13 @@ class Database:
             return 0, 0, self._size
         return self._pool.used, self._pool.idle, self._size
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Connection]:
+    def connection(self) -> AbstractAsyncContextManager[Connection]:
         """A connection without a transaction, for reads of one statement."""
-        pool = self._pool
-        if pool is None:
-            raise Unavailable("The database")
-        with lost_is_unavailable():
-            async with asyncio.timeout(_TAKE_SECONDS):
-                connection = await pool.take()
-            sound = False
-            try:
-                yield connection
-                sound = True
-            except Exception as error:
-                sound = not isinstance(error, _LOST)
-                raise
-            finally:
-                pool.give(connection, sound=sound)
+        return _Use(self._pool)
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
+    def transaction(self) -> AbstractAsyncContextManager[Connection]:
         """A connection inside one transaction: committed at the end, rolled back on any error."""
-        async with self.connection() as connection, connection.transaction():
-            yield connection
+        return _Transaction(self._pool)
 
     async def fetch(self, sql: str, *args: object) -> list[Record]:
         """Rows of one statement."""
@@ -109,6 +92,7 @@ class Database:
     async def _connect(self) -> "asyncpg.Connection[Record]":
         connection: asyncpg.Connection[Record] = await asyncpg.connect(
             self.url,
+            timeout=_CONNECT_SECONDS,
             server_settings=server_settings(),
             command_timeout=timedelta(seconds=30).total_seconds(),
         )
@@ -118,6 +102,58 @@ class Database:
             connection.terminate()
             raise
         return connection
+
+
+class _Use(AbstractAsyncContextManager[Connection]):
+    """One use of a connection, given back whatever happens; one that was lost is `Unavailable`.
+
+    A class of its own and no generator: every request passes here, most of them twice.
+    """
+
+    def __init__(self, pool: Pool | None) -> None:
+        if pool is None:
+            raise Unavailable("The database")
+        self._pool = pool
+
+    async def __aenter__(self) -> Connection:
+        try:
+            self._connection = await self._pool.take()
+        except _LOST as error:
+            raise Unavailable("The database") from error
+        return self._connection
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: object
+    ) -> None:
+        lost = isinstance(error, _LOST)
+        broken_off = error is not None and not isinstance(error, Exception)
+        self._pool.give(self._connection, sound=not (lost or broken_off))
+        if lost:
+            raise Unavailable("The database") from error
+
+
+class _Transaction(_Use):
+    """The same, inside a transaction."""
+
+    async def __aenter__(self) -> Connection:
+        connection = await super().__aenter__()
+        self._transaction = connection.transaction()
+        try:
+            await self._transaction.start()
+        except BaseException as error:
+            await super().__aexit__(type(error), error, None)
+            raise
+        return connection
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        try:
+            await (self._transaction.commit() if error is None else self._transaction.rollback())
+        except BaseException as later:
+            await super().__aexit__(type(later), later, trace)
+            raise
+        await super().__aexit__(kind, error, trace)
 
 
 def server_settings() -> dict[str, str]:
@@ -133,12 +169,3 @@ async def prepare_connection(connection: "asyncpg.Connection[Record]") -> None:
         encoder=lambda value: msgspec.json.encode(value).decode(),
         decoder=msgspec.json.decode,
     )
-
-
-@contextmanager
-def lost_is_unavailable() -> Iterator[None]:
-    """Turn a lost or refused connection into `Unavailable`; every other error passes."""
-    try:
-        yield
-    except _LOST as error:
-        raise Unavailable("The database") from error

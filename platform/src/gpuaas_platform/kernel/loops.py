@@ -22,12 +22,16 @@ _PAUSE_AT_END = 0.2
 
 @dataclass(frozen=True)
 class Loop:
-    """What to do, how often at least, and which topic wakes it earlier."""
+    """What to do, how often at least, and which topic wakes it earlier.
+
+    `pause` is the least time between turns: what comes meanwhile is done together.
+    """
 
     name: str
     turn: Callable[[], Awaitable[None]]
     every: float
     topic: str
+    pause: float = 0.0
 
 
 @contextlib.asynccontextmanager
@@ -59,6 +63,7 @@ async def _run(signals: Signals, loop: Loop) -> None:
                 LOOP_FAILURES.labels(loop.name).inc()
                 await asyncio.sleep(min(0.5 * 2**failures, _MAX_DELAY))
             else:
+                await asyncio.sleep(loop.pause)
                 await expected.wait(loop.every)
         if signals.finishing:  # nothing waits any more: do not spin until the process ends
             await asyncio.sleep(_PAUSE_AT_END)

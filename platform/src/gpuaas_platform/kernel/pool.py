@@ -17,6 +17,7 @@ import asyncpg
 Raw: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 _IDLE_SECONDS: Final = 300.0
 _CLOSE_SECONDS: Final = 10.0
+_TAKE_SECONDS: Final = 10.0
 
 
 class Pool:
@@ -63,7 +64,10 @@ class Pool:
             connection.terminate()
 
     async def take(self) -> Raw:
-        """A connection for the caller alone, until it is given back; waits while all are in use."""
+        """A connection for the caller alone, until it is given back.
+
+        While all are in use it waits in line, and fails with TimeoutError after a while.
+        """
         while not self._closed:
             while self._idle:
                 _, connection = self._idle.pop()
@@ -107,7 +111,8 @@ class Pool:
         waiter: asyncio.Future[Raw | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         try:
-            return await waiter
+            async with asyncio.timeout(_TAKE_SECONDS):
+                return await waiter
         except BaseException:
             if waiter.done() and not waiter.cancelled():  # it came, and nobody is here to use it
                 self._returned(waiter.result())

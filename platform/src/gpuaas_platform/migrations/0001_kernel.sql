@@ -150,6 +150,7 @@ CREATE INDEX requests_correlation ON requests (correlation_id);
 CREATE INDEX requests_at ON requests (at);
 
 -- The end of every mutation in one round trip: its request, audit rows, events and stored answer.
+-- One statement inside too: five by themselves cost half as much again.
 -- No NOTIFY in here: it would make every commit wait for every other (see kernel/signals.py).
 CREATE FUNCTION journal(
     request jsonb, audits jsonb, happened jsonb,
@@ -157,22 +158,29 @@ CREATE FUNCTION journal(
     answer_body bytea, answer_sealed boolean
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO requests SELECT * FROM jsonb_populate_record(NULL::requests, request);
-    INSERT INTO audit_entries SELECT * FROM jsonb_populate_recordset(NULL::audit_entries, audits);
-    INSERT INTO audit_unchained (entry_id)
+    WITH requested AS (
+        INSERT INTO requests (id, at, correlation_id, method, path, status, code, actor_id, org_id,
+                              project_id, traceparent)
+        VALUES (request ->> 'id', (request ->> 'at')::timestamptz, request ->> 'correlation_id',
+                request ->> 'method', request ->> 'path', (request ->> 'status')::smallint,
+                request ->> 'code', request ->> 'actor_id', request ->> 'org_id',
+                request ->> 'project_id', request ->> 'traceparent')
+    ), audited AS (
+        INSERT INTO audit_entries
+        SELECT * FROM jsonb_populate_recordset(NULL::audit_entries, audits)
+    ), queued AS (
+        INSERT INTO audit_unchained (entry_id)
         SELECT entry ->> 'id' FROM jsonb_array_elements(audits) WITH ORDINALITY AS a (entry, n)
-        ORDER BY n;
-    IF jsonb_array_length(happened) > 0 THEN
+        ORDER BY n
+    ), told AS (
         INSERT INTO outbox (id, type, subject, at, org_id, project_id, app_slug, app_instance_id,
                             correlation_id, traceparent, data)
-            SELECT e ->> 'id', e ->> 'type', e ->> 'subject', (e ->> 'at')::timestamptz,
-                   e ->> 'org_id', e ->> 'project_id', e ->> 'app_slug', e ->> 'app_instance_id',
-                   e ->> 'correlation_id', e ->> 'traceparent', e -> 'data'
-            FROM jsonb_array_elements(happened) WITH ORDINALITY AS h (e, n) ORDER BY n;
-    END IF;
-    IF idem_key IS NOT NULL THEN
-        UPDATE idempotency SET status = answer_status, headers = answer_headers,
-                               answer = answer_body, sealed = answer_sealed
-            WHERE caller = idem_caller AND key_hash = idem_key;
-    END IF;
+        SELECT e ->> 'id', e ->> 'type', e ->> 'subject', (e ->> 'at')::timestamptz,
+               e ->> 'org_id', e ->> 'project_id', e ->> 'app_slug', e ->> 'app_instance_id',
+               e ->> 'correlation_id', e ->> 'traceparent', e -> 'data'
+        FROM jsonb_array_elements(happened) WITH ORDINALITY AS h (e, n) ORDER BY n
+    )
+    UPDATE idempotency SET status = answer_status, headers = answer_headers, answer = answer_body,
+                           sealed = answer_sealed
+        WHERE caller = idem_caller AND key_hash = idem_key;
 END $$;

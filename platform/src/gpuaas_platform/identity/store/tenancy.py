@@ -69,10 +69,11 @@ async def tenants_page(
 
 
 async def project_insert(conn: Connection, new: NewPlace) -> Record | None:
-    """The new project, or None when the name is taken in its tenant."""
+    """The new project, or None when the tenant is not there or has one by this name."""
     return await conn.fetchrow(
         "INSERT INTO projects (id, org_id, name, display_name, created_at)"
-        " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (org_id, name) DO NOTHING RETURNING *",
+        " SELECT $1, t.id, $3, $4, $5::timestamptz FROM tenants t WHERE t.id = $2 AND t.active"
+        " ON CONFLICT (org_id, name) DO NOTHING RETURNING *",
         new.id,
         new.org_id,
         new.name,
