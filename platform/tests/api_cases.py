@@ -14,6 +14,7 @@ from typing import Any, Final
 from api_scenario import CLOSED_PORT
 from apps_fixtures import echo_manifest
 from custody_fixtures import USER_KEY, private_key_make
+from identity_fixtures import ADMIN, PASSWORD
 
 Params = Mapping[str, str]
 Body = Callable[[Params], dict[str, Any]]
@@ -52,8 +53,9 @@ def _scope(params: Params) -> dict[str, Any]:
     return {"kind": "project", "org_id": params["org_id"], "project_id": params["project_id"]}
 
 
-def _leased(**more: Any) -> Body:
-    return lambda params: {"lease_token": params["lease_token"], **more}
+def _leased(**more: Any) -> Case:
+    """By the service account that holds the operation's lease."""
+    return Case(At.PROJECT, lambda p: {"lease_token": p["lease_token"], **more}, by="robot")
 
 
 _OWN = Case(At.OWN)
@@ -74,8 +76,8 @@ _HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
 _NODE = {"name": "extra", "region": "north", "sku": "small", "address": "extra.lab"}
 
 
-def _open(why: str) -> Case:
-    return Case(At.OPEN, why=why)
+def _open(why: str, body: Body | None = None) -> Case:
+    return Case(At.OPEN, body, why=why)
 
 
 def _platform(body: dict[str, Any] | None = None) -> Case:
@@ -91,8 +93,12 @@ def _project(body: Body | None = None, *, reads: bool = False) -> Case:
 
 
 _IDENTITY: Final[dict[str, Case]] = {
-    "session_create": _open("signing in is how one becomes known"),
-    "token_create": _open("a key is exchanged by whoever holds it"),
+    "session_create": _open(
+        "signing in is how one becomes known", _same({"email": ADMIN, "password": PASSWORD})
+    ),
+    "token_create": _open(
+        "a key is exchanged by whoever holds it", lambda p: {"key": p["key_secret"]}
+    ),
     "auth_methods_read": _open("the sign-in page shows it"),
     "oidc_start": _open("the way to the identity provider"),
     "oidc_callback": _open("the way back; the provider's answer is checked"),
@@ -276,14 +282,16 @@ _APPS_OPERATE: Final[dict[str, Case]] = {
             "project_id": p["project_id"],
         }
     ),
-    "operation_heartbeat": _project(_leased()),
-    "operation_report": _project(_leased()),
-    "operation_complete": _project(_leased()),
-    "operation_fail": _project(_leased(code="hoarse", message="No voice.", family="temporary")),
-    "operation_stopped": _project(_leased()),
-    "operation_release": _project(_leased()),
+    "operation_heartbeat": _leased(),
+    "operation_report": _leased(),
+    "operation_complete": _leased(),
+    "operation_fail": _leased(code="hoarse", message="No voice.", family="temporary"),
+    "operation_stopped": _leased(),
+    "operation_release": _leased(),
     "app_instance_observe": _project(_same({"controller": _CONTROLLER})),
-    "app_instance_report": _project(lambda p: {"lease_token": p["observer_token"]}),
+    "app_instance_report": Case(
+        At.PROJECT, lambda p: {"lease_token": p["observer_token"]}, by="robot"
+    ),
     "app_instance_create": _project(
         lambda p: {
             "app_slug": "echo",

@@ -183,7 +183,7 @@ async def _account(scenario: Scenario) -> None:
     wish = {"name": "quagga-robot", "roles": ["app_operator"], "public_key": _PUBLIC_KEY}
     account = await boss.made(f"/projects/{params['project_id']}/service-accounts", wish)
     key = await boss.made(f"/service-accounts/{account['id']}/keys", {"name": "quagga-key"})
-    params |= {"account_id": account["id"], "key_id": key["id"]}
+    params |= {"account_id": account["id"], "key_id": key["id"], "key_secret": key["secret"]}
     robot = await key_exchanged(boss, key["secret"])
     scenario.tokens["robot"] = robot.json()["access_token"]
 
