@@ -1,7 +1,7 @@
 """The only door for an app: client, controller runtime, machine sessions, testing kit.
 
-What is named here is the public surface, with `gpuaas_sdk.contract` (the contract's names) and
-`gpuaas_sdk.testing`; everything else may change without notice.
+What is named here is the public surface, with `gpuaas_sdk.contract` (the contract's names),
+`gpuaas_sdk.machines` and `gpuaas_sdk.testing`; everything else may change without notice.
 
 A name is loaded when it is first used: a command line that only calls the platform does not wait
 for the runtime, machine sessions and the contract's types behind them.
@@ -33,12 +33,25 @@ if TYPE_CHECKING:
         StopRequested,
         TemporaryFailure,
     )
+    from gpuaas_sdk.machines import (
+        AccessRefused,
+        File,
+        Machine,
+        MachineFailure,
+        Machines,
+        MachineUnreachable,
+        Ran,
+        ScriptFailed,
+        ScriptTimedOut,
+        Unit,
+    )
     from gpuaas_sdk.runtime.controller import Controller, Options
     from gpuaas_sdk.runtime.watch import Schedule
     from gpuaas_sdk.state import FolderState, MemoryState, StateStore
     from gpuaas_sdk.telemetry import JsonLines, Log, Metrics, NoMetrics
 
 __all__ = [
+    "AccessRefused",
     "Anonymous",
     "App",
     "AuthenticationError",
@@ -50,11 +63,16 @@ __all__ = [
     "Controller",
     "Credentials",
     "Facts",
+    "File",
     "FolderState",
     "GpuaasError",
     "JsonLines",
     "Log",
     "Look",
+    "Machine",
+    "MachineFailure",
+    "MachineUnreachable",
+    "Machines",
     "MemoryState",
     "Metrics",
     "NoMetrics",
@@ -66,9 +84,12 @@ __all__ = [
     "Plan",
     "ProblemError",
     "Procedure",
+    "Ran",
     "Request",
     "Retries",
     "Schedule",
+    "ScriptFailed",
+    "ScriptTimedOut",
     "ServiceAccountKey",
     "StateStore",
     "Step",
@@ -77,6 +98,7 @@ __all__ = [
     "Target",
     "TemporaryError",
     "TemporaryFailure",
+    "Unit",
     "UnreachableError",
     "follow",
 ]
@@ -91,6 +113,10 @@ _HOMES = {
     ),
     "events": "follow",
     "failures": "ConflictFailure PermanentFailure StepFailure StopRequested TemporaryFailure",
+    "machines": (
+        "AccessRefused File Machine MachineFailure MachineUnreachable Machines Ran ScriptFailed"
+        " ScriptTimedOut Unit"
+    ),
     "runtime.controller": "Controller Options",
     "runtime.watch": "Schedule",
     "state": "FolderState MemoryState StateStore",

@@ -13,6 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 from gpuaas_contract.apps import AppInstance, Member, Operation
 from gpuaas_contract.controllers import InstanceReport, MemberReport
 from gpuaas_sdk.failures import PermanentFailure, StopRequested
+from gpuaas_sdk.machines.machines import Machines
 from gpuaas_sdk.state import StateStore
 from gpuaas_sdk.telemetry import Log
 
@@ -60,6 +61,7 @@ class Context:
     target: Target
     operation: Operation
     state: StateStore
+    machines: Machines
     log: Log
     cancellation: Cancellation = field(default_factory=Cancellation)
     deadline: datetime | None = None
@@ -84,6 +86,11 @@ class Context:
     def new_member(self) -> Member:
         """The member that takes the other's place in a replacement."""
         return self.target.member(self.operation.new_member_id)
+
+    @property
+    def look(self) -> "Look":
+        """What an observer is given, for a step that wants to see what an observer sees."""
+        return Look(self.target, self.state, self.machines, self.log)
 
     @property
     def correlation_id(self) -> str:
@@ -183,6 +190,7 @@ class Look:
 
     target: Target
     state: StateStore
+    machines: Machines
     log: Log
 
 

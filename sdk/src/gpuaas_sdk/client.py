@@ -75,6 +75,7 @@ class Request:
     correlation_id: str | None = None
     wait: float = 0.0
     accept: tuple[int, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Client:
@@ -219,7 +220,7 @@ def _headers(request: Request) -> dict[str, str]:
         headers["Content-Type"] = "application/json"
     if request.if_match is not None:
         headers["If-Match"] = request.if_match
-    return headers
+    return headers | dict(request.headers)
 
 
 def _authorization(token: str | None) -> dict[str, str]:

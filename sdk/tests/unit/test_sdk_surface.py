@@ -7,14 +7,28 @@ from pathlib import Path
 import pytest
 
 import gpuaas_sdk
-from gpuaas_sdk import FolderState, JsonLines, Log, MemoryState, StateStore, contract, testing
+from gpuaas_sdk import (
+    FolderState,
+    JsonLines,
+    Log,
+    MemoryState,
+    StateStore,
+    contract,
+    machines,
+    testing,
+)
 
 SURFACE = """
-Anonymous App AuthenticationError BearerToken Client ConflictError ConflictFailure Context
-Controller Credentials Facts FolderState GpuaasError JsonLines Log Look MemoryState Metrics
-NoMetrics NotFoundError Options PermanentError PermanentFailure PermissionDeniedError Plan
-ProblemError Procedure Request Retries Schedule ServiceAccountKey StateStore Step StepFailure
-StopRequested Target TemporaryError TemporaryFailure UnreachableError follow
+AccessRefused Anonymous App AuthenticationError BearerToken Client ConflictError ConflictFailure
+Context Controller Credentials Facts File FolderState GpuaasError JsonLines Log Look Machine
+MachineFailure MachineUnreachable Machines MemoryState Metrics NoMetrics NotFoundError Options
+PermanentError PermanentFailure PermissionDeniedError Plan ProblemError Procedure Ran Request
+Retries Schedule ScriptFailed ScriptTimedOut ServiceAccountKey StateStore Step StepFailure
+StopRequested Target TemporaryError TemporaryFailure Unit UnreachableError follow
+"""
+MACHINES = """
+About Access AccessRefused CertificateAccess File Machine MachineFailure MachineUnreachable Machines
+Order Output Patience Ran ScriptFailed ScriptTimedOut SshAccess Unit Wire ssh_access
 """
 TESTING = """
 FakeClock MemoryPlatform ProofFailed Proven Stage controller_running operation_ended
@@ -30,20 +44,25 @@ PlacedMember PlacementIntent Purpose Requested Severity StepState manifest_check
 
 def test_the_public_names_are_these() -> None:
     assert gpuaas_sdk.__all__ == SURFACE.split()
+    assert machines.__all__ == MACHINES.split()
     assert testing.__all__ == TESTING.split()
     assert contract.__all__ == CONTRACT.split()
 
 
 def test_every_public_name_is_explained() -> None:
-    for module in (gpuaas_sdk, testing):
+    for module in (gpuaas_sdk, machines, testing):
         for name in module.__all__:
             assert getattr(module, name).__doc__, name
 
 
 def test_the_readme_names_the_whole_surface() -> None:
     page = (Path(__file__).parents[2] / "README.md").read_text()
-    missing = [name for name in SURFACE.split() + TESTING.split() if f"`{name}`" not in page]
+    missing = [name for name in _all_names() if f"`{name}`" not in page]
     assert missing == []
+
+
+def _all_names() -> list[str]:
+    return [*SURFACE.split(), *MACHINES.split(), *TESTING.split()]
 
 
 @pytest.mark.parametrize("kind", ["memory", "folder"])

@@ -8,7 +8,7 @@ import pytest
 
 from gpuaas_contract.controllers import ControllerSelf
 from gpuaas_contract.states import Health, OperationStatus
-from gpuaas_sdk import App, Controller, Log, Look, MemoryState, Options, Schedule
+from gpuaas_sdk import App, Controller, Log, Look, Machines, MemoryState, Options, Schedule
 from gpuaas_sdk.runtime.calls import Calls
 from gpuaas_sdk.runtime.watch import Watch
 from gpuaas_sdk.runtime.work import Surroundings
@@ -50,10 +50,12 @@ class Place:
         return asked.instance.id
 
     def watch(self, app: App[Any] | None = None, replica: str = "one", **more: float) -> Watch:
+        client = self.platform.client()
         around = Surroundings(
             app=app or notes_app(self.boards),
-            calls=Calls(self.platform.client()),
+            calls=Calls(client),
             state=MemoryState(),
+            machines=Machines(client),
             log=Log(logging.getLogger("test"), {}),
             metrics=self.figures,
             lease_seconds=60,

@@ -7,7 +7,7 @@ and lists its steps; what is true at the end is looked at, never remembered.
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
-from gpuaas_sdk import App, Context, Facts, Look, Procedure, Step
+from gpuaas_sdk import App, Context, Facts, Procedure, Step
 from gpuaas_sdk.contract import AbsenceReport, Member, MemberReport, MemberStatus
 from gpuaas_template.machines import Machines, Unreachable
 from gpuaas_template.observe import Seen, config_of, health, looking, planning
@@ -35,7 +35,7 @@ def template_app(machines: Machines, slug: str = "template") -> App[Seen]:
             return steps(machines, ctx)
 
         async def seen(ctx: Context) -> Facts:
-            return health(ctx.target, await look(Look(ctx.target, ctx.state, ctx.log)))
+            return health(ctx.target, await look(ctx.look))
 
         async def gone(ctx: Context) -> Facts:
             whole = ctx.operation.member_id is None

@@ -17,6 +17,8 @@ from gpuaas_contract.controllers import MAX_CLAIM, Claim, Claimed, ControllerSel
 from gpuaas_sdk.app import App
 from gpuaas_sdk.client import Client
 from gpuaas_sdk.errors import AuthenticationError, GpuaasError, PermissionDeniedError
+from gpuaas_sdk.machines.machines import Machines
+from gpuaas_sdk.machines.wire import Access
 from gpuaas_sdk.runtime.calls import Calls
 from gpuaas_sdk.runtime.watch import Schedule, Watch
 from gpuaas_sdk.runtime.work import OperationWork, Outcome, Surroundings
@@ -37,7 +39,7 @@ class Options:
     """How a controller works. The defaults suit a small deployment.
 
     `step_seconds` bounds a step that names no deadline; `grace_seconds` is how long a shutdown
-    waits for steps to end.
+    waits for steps to end; `access` is how machines are reached, by certificate if nothing is said.
     """
 
     replica: str = field(default_factory=replica_name)
@@ -49,6 +51,7 @@ class Options:
     project_id: str | None = None
     instance_id: str | None = None
     observe: Schedule | None = field(default_factory=Schedule)
+    access: Access | None = None
 
 
 class Controller:
@@ -69,6 +72,7 @@ class Controller:
             app=app,
             calls=Calls(client),
             state=state or MemoryState(),
+            machines=Machines(client, self.options.access),
             log=Log(
                 logging.getLogger("gpuaas_sdk.controller"),
                 {"app": app.slug, "replica": self.options.replica},
@@ -107,6 +111,7 @@ class Controller:
             await self._finish()
         finally:
             await _cancelled({stopping, *helpers, *self._works})
+            await self._around.machines.close()
 
     async def _finish(self) -> None:
         self._around.log.info("shutting down", extra={"operations": len(self._works)})

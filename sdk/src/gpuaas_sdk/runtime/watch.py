@@ -106,9 +106,9 @@ class Watch:
             return "elsewhere"
         around = self.around
         target = Target(instance, await around.calls.members(instance.id))
-        seen = await around.app.observe(
-            Look(target, around.state, around.log.bind(instance_id=instance.id))
-        )
+        machines = around.machines.bound(instance.correlation_id, "observe")
+        log = around.log.bind(instance_id=instance.id)
+        seen = await around.app.observe(Look(target, around.state, machines, log))
         plan = around.app.plan(target, seen, around.now())
         await self._say(instance.id, known, around.app.health(target, seen))
         if plan.converged or not around.app.self_heal:

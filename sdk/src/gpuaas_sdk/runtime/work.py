@@ -13,7 +13,7 @@ from typing import Any
 
 from gpuaas_contract.controllers import Claimed
 from gpuaas_contract.states import StepState
-from gpuaas_sdk.app import App, Context, Facts, Look, Procedure, Step, Target
+from gpuaas_sdk.app import App, Context, Facts, Procedure, Step, Target
 from gpuaas_sdk.failures import (
     PermanentFailure,
     StepFailure,
@@ -21,6 +21,7 @@ from gpuaas_sdk.failures import (
     TemporaryFailure,
     failure_in,
 )
+from gpuaas_sdk.machines.machines import Machines
 from gpuaas_sdk.runtime.calls import Calls
 from gpuaas_sdk.runtime.lease import Lease, LeaseLost
 from gpuaas_sdk.runtime.reporting import BEGUN, Reporter
@@ -45,6 +46,7 @@ class Surroundings:
     app: App[Any]
     calls: Calls
     state: StateStore
+    machines: Machines
     log: Log
     metrics: Metrics
     lease_seconds: int
@@ -76,6 +78,7 @@ class OperationWork:
             target=Target(claimed.instance, tuple(claimed.members)),
             operation=operation,
             state=around.state,
+            machines=around.machines.bound(operation.correlation_id),
             log=self.log,
         )
         self._context.cancellation.requested = operation.cancel_requested
@@ -147,6 +150,7 @@ class OperationWork:
         seconds = step.deadline_seconds or self._around.step_seconds
         self._context.deadline = self._around.now() + timedelta(seconds=seconds)
         self._context.said = ""
+        self._context.machines.doing(step.title)
         limit = asyncio.timeout(seconds)
         began = asyncio.get_running_loop().time()
         try:
@@ -223,6 +227,7 @@ class OperationWork:
         for step in reversed(steps):
             if self._reporter.state(step.title) not in BEGUN or not step.undoable:
                 continue
+            self._context.machines.doing(f"undo of {step.title}")
             async with asyncio.timeout(step.deadline_seconds or self._around.step_seconds):
                 await step.undo(self._context)
             self._reporter.note(step, StepState.UNDONE)
@@ -260,11 +265,11 @@ def procedure_of(app: App[Any], kind: str) -> Procedure:
         )
 
     async def steps(ctx: Context) -> Sequence[Step]:
-        seen = await app.observe(Look(ctx.target, ctx.state, ctx.log))
+        seen = await app.observe(ctx.look)
         return app.plan(ctx.target, seen, datetime.now(UTC)).steps
 
     async def finish(ctx: Context) -> Facts:
-        seen = await app.observe(Look(ctx.target, ctx.state, ctx.log))
+        seen = await app.observe(ctx.look)
         return app.health(ctx.target, seen)
 
     return Procedure(steps, finish)

@@ -15,9 +15,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from gpuaas_contract.apps import Operation
 from gpuaas_contract.states import OperationStatus, StepState
 from gpuaas_sdk.app import App, Context, Plan, Procedure, Step, Target
 from gpuaas_sdk.failures import TemporaryFailure
+from gpuaas_sdk.machines.wire import Access
 from gpuaas_sdk.state import MemoryState, StateStore
 from gpuaas_sdk.testing.memory import MemoryPlatform
 from gpuaas_sdk.testing.running import controller_running, operation_ended, operation_run
@@ -36,6 +38,7 @@ class Stage:
     operation_id: str
     fingerprint: Callable[[], Awaitable[object]]
     state: StateStore = field(default_factory=MemoryState)
+    access: Access | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class ProofFailed(AssertionError):
 async def prove_operation(make: Callable[[], Awaitable[Stage]]) -> Proven:
     """Run the operation in every bad way; raise `ProofFailed` on the first that is not harmless."""
     stage, tally = await make(), _Tally()
-    await operation_run(_wrapped(stage.app, tally), stage.platform, stage.operation_id, stage.state)
+    await _once(stage, _wrapped(stage.app, tally))
     _require(stage, "in peace")
     expected = await stage.fingerprint()
     titles = tuple(tally.order)
@@ -144,7 +147,7 @@ async def _killed(stage: Stage, kill: tuple[str, str], expected: object) -> None
     """A controller dies without a word; its lease lapses; another goes on."""
     tally = _Tally(kill=kill)
     app = _wrapped(stage.app, tally)
-    async with controller_running(app, stage.platform, stage.state):
+    async with controller_running(app, stage.platform, stage.state, stage.access):
         ended = asyncio.create_task(operation_ended(stage.platform, stage.operation_id))
         dying = asyncio.create_task(tally.dying.wait())
         async with asyncio.timeout(_PATIENCE):
@@ -159,10 +162,14 @@ async def _killed(stage: Stage, kill: tuple[str, str], expected: object) -> None
 
 async def _run(stage: Stage, app: App[Any]) -> None:
     """Until the end. An operation that may be tried only once is tried again by a person."""
-    ended = await operation_run(app, stage.platform, stage.operation_id, stage.state)
+    ended = await _once(stage, app)
     if ended.status is OperationStatus.FAILED and ended.attempt == ended.max_attempts == 1:
         await stage.platform.retry(stage.operation_id)
-        await operation_run(app, stage.platform, stage.operation_id, stage.state)
+        await _once(stage, app)
+
+
+async def _once(stage: Stage, app: App[Any]) -> Operation:
+    return await operation_run(app, stage.platform, stage.operation_id, stage.state, stage.access)
 
 
 async def _same(stage: Stage, tally: _Tally, how: str, expected: object) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from gpuaas_contract.apps import Operation
 from gpuaas_contract.states import OperationStatus
 from gpuaas_sdk.app import App
+from gpuaas_sdk.machines.wire import Access
 from gpuaas_sdk.runtime.controller import Controller, Options
 from gpuaas_sdk.state import StateStore
 from gpuaas_sdk.testing.memory import MemoryPlatform
@@ -23,11 +24,14 @@ _ENDED: Final = frozenset(OperationStatus) - {
 
 @asynccontextmanager
 async def controller_running(
-    app: App[Any], platform: MemoryPlatform, state: StateStore | None = None
+    app: App[Any],
+    platform: MemoryPlatform,
+    state: StateStore | None = None,
+    access: Access | None = None,
 ) -> AsyncIterator[Controller]:
     """A controller that works for the length of the block; then it is killed, not stopped."""
     async with platform.client() as client:
-        options = Options(replica="test", wait_seconds=0.05, observe=None)
+        options = Options(replica="test", wait_seconds=0.05, observe=None, access=access)
         controller = Controller(app, client, options, state=state)
         task = asyncio.create_task(controller.run())
         try:
@@ -53,7 +57,8 @@ async def operation_run(
     platform: MemoryPlatform,
     operation_id: str,
     state: StateStore | None = None,
+    access: Access | None = None,
 ) -> Operation:
     """One controller works until the operation ended."""
-    async with controller_running(app, platform, state):
+    async with controller_running(app, platform, state, access):
         return await operation_ended(platform, operation_id)

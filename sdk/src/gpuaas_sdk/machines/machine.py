@@ -1,0 +1,135 @@
+"""One machine as an app sees it: run a script, move files, look at a unit.
+
+Made by `Machines.open`. It holds no state but the pooled way to the machine; a machine can be used
+from many tasks at once.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpuaas_sdk.machines.failures import MachineUnreachable, ScriptFailed, ScriptTimedOut
+from gpuaas_sdk.machines.scripts import (
+    NOT_WHOLE,
+    UNIT_PROPERTIES,
+    About,
+    Order,
+    get_script,
+    put_script,
+    unit_script,
+    unit_wait_script,
+)
+from gpuaas_sdk.machines.values import File, Ran, Unit
+from gpuaas_sdk.machines.wire import Output, Wire
+
+_MARGIN: Final = 10.0  # what a wait on the machine may take beyond its own time
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine that is held and was reached. Scripts run as root, by `/bin/sh`."""
+
+    allocation_id: str
+    wire: Wire
+    about: About
+
+    async def run(
+        self,
+        script: str,
+        *,
+        timeout: float = 60,  # noqa: ASYNC109 - the machine ends the script, not this side alone
+        env: Mapping[str, str] | None = None,
+        input: bytes = b"",  # noqa: A002 - the word subprocess uses
+        check: bool = True,
+    ) -> Ran:
+        """Run a script to its end; a status other than 0 raises unless `check` is off.
+
+        It begins without `set -e`. What it leaves in the background outlives it.
+        """
+        order = Order(
+            self.allocation_id, script, timeout, env or {}, (input,) if input else (), self.about
+        )
+        return self._judge(await self.wire.execute(order), timeout, check=check)
+
+    async def put(self, *files: File) -> None:
+        """Put files in place in one go, each whole or not at all; folders are made."""
+        if not files:
+            return
+        sizes = await asyncio.gather(*(_size(file.content) for file in files))
+        order = Order(
+            self.allocation_id,
+            put_script(list(zip(files, sizes, strict=True))),
+            timeout=60 + sum(sizes) / 1_000_000,  # a megabyte a second is a link that works
+            input=tuple(file.content for file in files),
+            about=self.about,
+        )
+        self._judge(await self.wire.execute(order), order.timeout, check=True)
+
+    async def get(self, path: str, *, limit: int = 1 << 20) -> bytes:
+        """Read a file that is not longer than `limit`."""
+        order = Order(
+            self.allocation_id,
+            get_script(path, limit),
+            timeout=60 + limit / 1_000_000,
+            about=self.about,
+            stdout_limit=limit + 1,
+        )
+        output = await self.wire.execute(order)
+        ran = self._judge(output, order.timeout, check=True)
+        if len(output.stdout) > limit:
+            long = Ran(1, "", f"{path} is longer than {limit} bytes", ran.seconds)
+            raise ScriptFailed(self.allocation_id, long, self.about.what)
+        return output.stdout
+
+    async def unit(self, name: str) -> Unit:
+        """How a unit of systemd is; one that is not there has the load state `not-found`."""
+        return _unit((await self.run(unit_script(name))).stdout)
+
+    async def unit_wait(
+        self,
+        name: str,
+        *,
+        active: str = "active",
+        timeout: float = 60,  # noqa: ASYNC109 - the waiting is done on the machine
+    ) -> Unit:
+        """Wait for a unit; raise with its last words when it failed or time is over."""
+        script = unit_wait_script(name, active, timeout)
+        ran = await self.run(script, timeout=timeout + _MARGIN)
+        unit = _unit(ran.stdout)
+        if unit.active == active:
+            return unit
+        said = f"{name} is {unit.active} ({unit.sub}, {unit.result}), not {active}\n{ran.stderr}"
+        if unit.active == "failed":
+            raise ScriptFailed(self.allocation_id, Ran(1, "", said, ran.seconds), self.about.what)
+        late = Ran(1, "", said, ran.seconds)
+        raise ScriptTimedOut(self.allocation_id, late, timeout, self.about.what)
+
+    def _judge(self, output: Output, seconds: float, *, check: bool) -> Ran:
+        ran = Ran(
+            output.status,
+            output.stdout.decode(errors="replace"),
+            output.stderr.decode(errors="replace"),
+            output.seconds,
+            output.cut,
+        )
+        if output.timed_out:
+            raise ScriptTimedOut(self.allocation_id, ran, seconds, self.about.what)
+        if ran.status == NOT_WHOLE and not ran.stdout:
+            raise MachineUnreachable(self.allocation_id, "the script did not arrive whole")
+        if check and ran.status != 0:
+            raise ScriptFailed(self.allocation_id, ran, self.about.what)
+        return ran
+
+
+async def _size(content: bytes | Path) -> int:
+    if isinstance(content, bytes):
+        return len(content)
+    return (await asyncio.to_thread(content.stat)).st_size
+
+
+def _unit(text: str) -> Unit:
+    said = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    load, active, sub, result, pid = (said.get(name, "") for name in UNIT_PROPERTIES)
+    return Unit(load, active, sub, result, int(pid or 0))
