@@ -3,7 +3,11 @@
     async def test_something(lab_factory: LabFactory) -> None:
         lab = await lab_factory("mine", 2)
 
-Labs live until the session ends. Where machines cannot boot, tests are skipped with the reason in
+    async def test_more(ground_factory: GroundFactory) -> None:
+        ground = await ground_factory("mine", 2)
+
+A ground (`tools/ground.py`) is a served platform with a project that holds the machines. Both live
+until the session ends. Where machines cannot boot, tests are skipped with the reason in
 one line; with GPUAAS_REQUIRE_LAB=1 that is a failure instead.
 """
 
@@ -18,8 +22,10 @@ from pathlib import Path
 import pytest
 
 from gpuaas_lab import Lab, Settings, doctor, teardown
+from tools.ground import Ground, ground_up
 
 LabFactory = Callable[..., Awaitable[Lab]]
+GroundFactory = Callable[..., Awaitable[Ground]]
 
 
 @pytest.fixture(scope="session")
@@ -66,5 +72,20 @@ async def lab_factory(lab_host: Settings, lab_prefix: str) -> AsyncIterator[LabF
                 scoped = Lab.up(f"{lab_prefix}-{name}", count, suite=suite, settings=lab_host)
                 labs[name] = await stack.enter_async_context(scoped)
             return labs[name]
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+async def ground_factory(lab_factory: LabFactory) -> AsyncIterator[GroundFactory]:
+    """Serve a platform on a lab of its own: `await ground_factory(name, count, suite=None)`."""
+    async with AsyncExitStack() as stack:
+        grounds: dict[str, Ground] = {}
+
+        async def make(name: str, count: int, suite: str | None = None) -> Ground:
+            if name not in grounds:
+                lab = await lab_factory(name, count, suite)
+                grounds[name] = await stack.enter_async_context(ground_up(lab))
+            return grounds[name]
 
         yield make

@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         "serve",
         help="serve the API and the console (and the embedded database, without a database URL)",
     )
-    serve.add_argument("--host", help="address to listen on (GPUAAS_HOST)")
+    serve.add_argument("--host", help="address to listen on; several with commas (GPUAAS_HOST)")
     serve.add_argument("--port", type=int, help="port to listen on; 0 picks one (GPUAAS_PORT)")
     serve.add_argument("--data-dir", help="folder of the embedded database (GPUAAS_DATA_DIR)")
     serve.set_defaults(run=_serve)
@@ -90,7 +90,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     settings.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
     with tracing_running(settings), _database_url(settings) as url:
         asyncio.run(migrate(url))
-        listener = _listener(settings)
+        listeners = _listeners(settings)
         platform = platform_make(settings, url)
         config = uvicorn.Config(
             asgi_make(platform),
@@ -102,12 +102,12 @@ def _serve(arguments: argparse.Namespace) -> None:
             server_header=False,
             timeout_graceful_shutdown=max(1, round(settings.shutdown_grace_seconds)),
         )
-        host, port = listener.getsockname()[:2]
+        host, port = listeners[0].getsockname()[:2]
         print(f"gpuaas-platform {__version__} on http://{host}:{port}", flush=True)  # noqa: T201 - for the person who started it
         server = _Server(config, platform)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, server.after_shutdown)
-        server.run(sockets=[listener])
+        server.run(sockets=listeners)
 
 
 def _migrate(_: argparse.Namespace) -> None:
@@ -162,16 +162,24 @@ def _exit(_: int, __: FrameType | None) -> None:
     raise SystemExit(143)
 
 
-def _listener(settings: Settings) -> socket.socket:
-    """Bind before serving, so that a taken port is one clear line."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+def _listeners(settings: Settings) -> list[socket.socket]:
+    """Bind before serving, so that a taken port is one clear line. All have the same port."""
+    listeners: list[socket.socket] = []
+    for host in settings.host.split(","):
+        port = settings.port or (listeners[0].getsockname()[1] if listeners else 0)
+        listeners.append(_listener(host.strip(), port))
+    return listeners
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((settings.host, settings.port))
+        listener.bind((host, port))
     except OSError as error:
         raise OSError(
-            f"cannot listen on {settings.host}:{settings.port} ({error.strerror});"
+            f"cannot listen on {host}:{port} ({error.strerror});"
             " choose another port with GPUAAS_PORT"
         ) from error
     return listener

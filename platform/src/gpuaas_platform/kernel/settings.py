@@ -74,7 +74,9 @@ class Settings(BaseSettings):
     audit_head_seconds: Annotated[
         float, Field(gt=0, description="How often a changed audit chain's head is signed and told")
     ] = 600.0
-    host: Annotated[str, Field(description="Address to listen on")] = "127.0.0.1"
+    host: Annotated[str, Field(description="Address to listen on; several with commas")] = (
+        "127.0.0.1"
+    )
     port: Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 picks one")] = 8470
     public_url: Annotated[
         str | None, Field(description="Address people and agents use when a proxy stands before")
@@ -142,6 +144,23 @@ class Settings(BaseSettings):
         float,
         Field(gt=0, description="Silence after which an app's controller is said to be absent"),
     ] = 60.0
+    agent_ca_file: Annotated[
+        Path | None,
+        Field(description="Authority of the platform's certificate that agents pin, as PEM"),
+    ] = None
+    agent_absent_seconds: Annotated[
+        float, Field(gt=0, description="Silence after which a node's agent is said to be absent")
+    ] = 90.0
+    node_identity_hours: Annotated[
+        float, Field(gt=0, description="How often a node's agent takes a new identity")
+    ] = 24.0
+    node_identity_days: Annotated[
+        float,
+        Field(gt=0, description="How long an identity lives; a node away longer is enrolled anew"),
+    ] = 30.0
+    task_output_retention_days: Annotated[
+        float, Field(gt=0, description="How long the output of node tasks is kept")
+    ] = 30.0
     event_retention_days: Annotated[
         float, Field(gt=0, description="How long events are kept for streams, lists and webhooks")
     ] = 14.0
