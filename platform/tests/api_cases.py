@@ -255,6 +255,9 @@ _CUSTODY: Final[dict[str, Case]] = {
     "ssh_krl_read": _open("hosts fetch what is revoked: numbers, nothing else"),
     "ssh_ca_rotate": _platform({"reason": "A year has passed."}),
     "access_grant_create": _project(_same({"public_key": USER_KEY})),
+    "access_grants_create": _project(
+        lambda p: {"public_key": USER_KEY, "allocation_ids": [p["allocation_id"]]}
+    ),
     "access_grant_list": _REACH,
     "access_grant_read": _PROJECT,
     "access_grant_revoke": _project(_same({"reason": "Lost."})),

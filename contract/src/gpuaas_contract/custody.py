@@ -9,13 +9,15 @@ from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from gpuaas_contract.common import Input, Model, Name, Text
+from gpuaas_contract.errors import ErrorCode
 
 GRANT_SECONDS_MIN: Final = 60
 GRANT_SECONDS_MAX: Final = 900
 GRANT_SECONDS: Final = 300
+GRANTS_MAX: Final = 64
 KRL_MEDIA_TYPE: Final = "application/octet-stream"
 SEALING_SUITE: Final = "DHKEM-X25519-HKDF-SHA256, HKDF-SHA256, AES-256-GCM"
 
@@ -98,6 +100,22 @@ class AccessGrantCreate(Input):
     pty: Annotated[bool, Field(description="Whether a terminal may be opened, for people")] = False
 
 
+class AccessGrantsCreate(AccessGrantCreate):
+    """A certificate each for the machines of several allocations, for one key."""
+
+    allocation_ids: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=64)]],
+        Field(min_length=1, max_length=GRANTS_MAX, json_schema_extra={"uniqueItems": True}),
+    ]
+
+    @field_validator("allocation_ids")
+    @classmethod
+    def _once(cls, given: list[str]) -> list[str]:
+        if len(set(given)) != len(given):
+            raise ValueError("each allocation can be named once")
+        return given
+
+
 class AccessGrant(Model):
     """A certificate that was given out."""
 
@@ -130,6 +148,21 @@ class AccessGrantIssued(Model):
     known_hosts: Annotated[
         list[str], Field(description="Lines for known_hosts: nothing is trusted on first use")
     ]
+
+
+class AccessGrantRefused(Model):
+    """An allocation whose machine cannot be reached now, and why; the others got theirs."""
+
+    allocation_id: str
+    code: ErrorCode
+    detail: str
+
+
+class AccessGrantsIssued(Model):
+    """New certificates, and what got none."""
+
+    issued: list[AccessGrantIssued]
+    refused: list[AccessGrantRefused]
 
 
 class AccessGrantRevoke(Input):

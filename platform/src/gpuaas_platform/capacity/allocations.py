@@ -116,6 +116,15 @@ async def allocation_find(conn: Connection, allocation_id: str) -> Allocation:
     return await _read(conn, allocation_id)
 
 
+async def allocation_find_many(conn: Connection, ids: Sequence[str]) -> list[Allocation]:
+    """Several allocations for a room above, as they were named; all of them are there."""
+    rows = {row["id"]: row for row in await store.allocation_read_many(conn, ids)}
+    for allocation_id in ids:
+        if allocation_id not in rows:
+            raise not_found("allocation", allocation_id)
+    return [_allocation(rows[allocation_id]) for allocation_id in ids]
+
+
 @dataclass(frozen=True)
 class AllocationQuery:
     """What a list of allocations was asked for."""

@@ -221,6 +221,11 @@ async def allocation_read(conn: Connection, allocation_id: str) -> Record | None
     return await conn.fetchrow(f"{_ALLOCATION} WHERE a.id = $1", allocation_id)
 
 
+async def allocation_read_many(conn: Connection, ids: Sequence[str]) -> list[Record]:
+    """Allocations by id with their machines' addresses, in no order."""
+    return await conn.fetch(f"{_ALLOCATION} WHERE a.id = ANY($1)", list(ids))
+
+
 async def allocation_lock_many(conn: Connection, ids: Sequence[str]) -> list[Record]:
     """Allocations by id, locked in a stable order."""
     return await conn.fetch(

@@ -33,7 +33,7 @@ from gpuaas_platform.custody.secret_store import (
 from gpuaas_platform.custody.store import ca as store
 from gpuaas_platform.kernel.call import Call, Platform, system_call
 from gpuaas_platform.kernel.caller import PLATFORM
-from gpuaas_platform.kernel.database import Record
+from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.problems import PlatformError, Unavailable
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Undone, Work, mutate
 
@@ -87,6 +87,11 @@ async def ca_read(call: Call) -> SshCa:
     await signing_key(call.platform)
     async with call.db.connection() as conn:
         return SshCa(keys=[_key(row) for row in await store.ca_key_list(conn)])
+
+
+async def authority_keys(conn: Connection) -> list[str]:
+    """Lines for sshd's TrustedUserCAKeys, for the room that brings them to hosts."""
+    return [row["public_key"] for row in await store.ca_key_list(conn)]
 
 
 async def ca_rotate(call: Call, body: CaRotate) -> Response:

@@ -12,10 +12,12 @@ from gpuaas_contract.custody import (
     AccessGrantCreate,
     AccessGrantIssued,
     AccessGrantRevoke,
+    AccessGrantsCreate,
+    AccessGrantsIssued,
     CaRotate,
     SshCa,
 )
-from gpuaas_platform.custody import authority, grants
+from gpuaas_platform.custody import authority, granting, grants
 from gpuaas_platform.kernel.call import CallDep, OpenCallDep
 from gpuaas_platform.kernel.paging import Cursor, Limit
 from gpuaas_platform.kernel.work import mutate
@@ -44,7 +46,7 @@ async def ssh_ca_rotate(call: CallDep, body: CaRotate) -> Response:
 )
 async def ssh_krl_read(call: OpenCallDep) -> Response:
     """Read the revocation list for sshd, in OpenSSH's format."""
-    krl, version = await grants.revocations_read(call)
+    krl, version = await grants.revocations(call.platform)
     return Response(krl, 200, {"X-KRL-Version": str(version)}, KRL_MEDIA_TYPE)
 
 
@@ -58,7 +60,18 @@ async def access_grant_create(
     call: CallDep, allocation_id: Id, body: AccessGrantCreate
 ) -> Response:
     """Get a certificate for the machine of an allocation, for some minutes."""
-    return await grants.grant_create(call, allocation_id, body)
+    return await granting.grant_create(call, allocation_id, body)
+
+
+@router.post(
+    "/access-grants",
+    operation_id="access_grants_create",
+    status_code=201,
+    response_model=AccessGrantsIssued,
+)
+async def access_grants_create(call: CallDep, body: AccessGrantsCreate) -> Response:
+    """Get a certificate for the machine of each of several allocations, in one request."""
+    return await granting.grants_create(call, body)
 
 
 @router.get("/access-grants", operation_id="access_grant_list")

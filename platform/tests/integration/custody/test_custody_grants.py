@@ -70,6 +70,44 @@ async def test_whoever_may_not_is_refused_and_strangers_learn_nothing(site: Site
     assert await site.platform.db.fetchval("SELECT count(*) FROM access_grants") == 1
 
 
+async def test_many_machines_are_one_request_with_a_grant_each(site: Site) -> None:
+    body = {"public_key": USER_KEY, "allocation_ids": list(site.allocations)}
+    answer = await site.post("/access-grants", body, site.member)
+    assert answer.status_code == 201, answer.text
+    issued = answer.json()["issued"]
+    assert [one["grant"]["principal"] for one in issued] == list(site.allocations)
+    assert len({one["grant"]["serial"] for one in issued}) == 2
+    assert len({one["certificate"] for one in issued}) == 2
+    assert answer.json()["refused"] == []
+    audited = await site.platform.db.fetchval(
+        "SELECT count(*) FROM audit_entries WHERE action = 'custody.grant.create'"
+    )
+    assert audited == 2
+    twice = {**body, "allocation_ids": [site.allocations[0]] * 2}
+    assert (await site.post("/access-grants", twice, site.member)).status_code == 422
+
+
+async def test_a_machine_that_cannot_be_reached_does_not_take_the_others_along(site: Site) -> None:
+    released = await site.post(f"/allocations/{site.allocations[0]}/release", {}, site.admin)
+    assert released.is_success, released.text
+    body = {"public_key": USER_KEY, "allocation_ids": list(site.allocations)}
+    answer = (await site.post("/access-grants", body, site.member)).json()
+    assert [one["grant"]["allocation_id"] for one in answer["issued"]] == [site.allocations[1]]
+    [refused] = answer["refused"]
+    assert (refused["allocation_id"], refused["code"]) == (site.allocations[0], "state_conflict")
+    alone = {"public_key": USER_KEY, "allocation_ids": [site.allocations[0]]}
+    assert (await site.post("/access-grants", alone, site.member)).status_code == 409
+
+
+async def test_one_machine_of_somebody_else_refuses_them_all(site: Site) -> None:
+    foreign = await project_make(site.platform, "rival", "theirs")
+    stranger = bearer(site.callers.add(RoleName.PROJECT_ADMIN, foreign))
+    body = {"public_key": USER_KEY, "allocation_ids": [*site.allocations, "alloc_none"]}
+    for who in (site.member, stranger):
+        assert (await site.post("/access-grants", body, who)).status_code == 404
+    assert await site.platform.db.fetchval("SELECT count(*) FROM access_grants") == 0
+
+
 async def test_a_repeated_request_gets_the_same_certificate(site: Site) -> None:
     path = f"/allocations/{site.allocations[0]}/access-grants"
     answers = [

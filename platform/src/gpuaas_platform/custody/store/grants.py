@@ -1,5 +1,6 @@
 """SQL of access grants."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,7 +17,6 @@ class NewGrant:
     place: Place
     allocation_id: str
     principal: str
-    ca_key_id: str
     fingerprint: str
     source_address: list[str]
     force_command: str | None
@@ -27,17 +27,25 @@ class NewGrant:
     correlation_id: str
 
 
-async def grant_insert(conn: Connection, new: NewGrant, now: datetime) -> Record | None:
-    """Keep a grant, with a serial no other ever had; None when its key is no longer current."""
-    return await conn.fetchrow(
+async def grants_insert(
+    conn: Connection, news: Sequence[NewGrant], ca_key_id: str, now: datetime
+) -> list[Record]:
+    """Keep grants, each with a serial no other ever had; none when the key is not current."""
+    one = news[0]
+    return await conn.fetch(
         "INSERT INTO access_grants (id, serial, org_id, project_id, allocation_id, principal,"
         " ca_key_id, fingerprint, source_address, force_command, pty, valid_after, valid_before,"
         " created_by, correlation_id, created_at)"
-        " SELECT $1, nextval('ssh_serials'), $2, $3, $4, $5, id, $7, $8, $9, $10, $11, $12, $13,"
-        " $14, $15 FROM ssh_ca_keys WHERE id = $6 AND status = 'current' RETURNING *",
-        new.id, new.place.org_id, new.place.project_id, new.allocation_id,
-        new.principal, new.ca_key_id, new.fingerprint, new.source_address, new.force_command,
-        new.pty, new.valid_after, new.valid_before, new.created_by, new.correlation_id, now,
+        " SELECT n.id, nextval('ssh_serials'), n.org_id, n.project_id, n.allocation_id,"
+        " n.principal, k.id, $7, $8, $9, $10, $11, $12, $13, $14, $15 FROM ssh_ca_keys k,"
+        " unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])"
+        " WITH ORDINALITY AS n (id, org_id, project_id, allocation_id, principal, position)"
+        " WHERE k.id = $6 AND k.status = 'current' ORDER BY n.position RETURNING *",
+        [new.id for new in news], [new.place.org_id for new in news],
+        [new.place.project_id for new in news], [new.allocation_id for new in news],
+        [new.principal for new in news], ca_key_id, one.fingerprint, one.source_address,
+        one.force_command, one.pty, one.valid_after, one.valid_before, one.created_by,
+        one.correlation_id, now,
     )  # fmt: skip
 
 
@@ -51,15 +59,14 @@ async def grant_lock(conn: Connection, grant_id: str) -> Record | None:
     return await conn.fetchrow("SELECT * FROM access_grants WHERE id = $1 FOR UPDATE", grant_id)
 
 
-async def grant_revoke(
-    conn: Connection, grant_id: str, reason: str, now: datetime
-) -> Record | None:
+async def grant_revoke(conn: Connection, grant_id: str, reason: str, now: datetime) -> Record:
     """Mark a grant that is held as revoked."""
-    return await conn.fetchrow(
+    [row] = await conn.fetch(
         "UPDATE access_grants SET revoked_at = $2, revoke_reason = $3,"
         " revocation = nextval('ssh_revocations') WHERE id = $1 RETURNING *",
         grant_id, now, reason,
     )  # fmt: skip
+    return row
 
 
 @dataclass(frozen=True)
@@ -86,11 +93,16 @@ async def grant_list(
 
 async def grants_revoked(conn: Connection, alive_at: datetime) -> tuple[int, list[Record]]:
     """How often anything was revoked, and revoked grants whose certificate would still live."""
-    version = await conn.fetchval("SELECT max(revocation) FROM access_grants")
+    version = await revocations_count(conn)
     rows = await conn.fetch(
         "SELECT g.serial, k.public_key FROM access_grants g JOIN ssh_ca_keys k"
         " ON k.id = g.ca_key_id WHERE g.revoked_at IS NOT NULL AND g.valid_before > $1"
         " AND k.status <> 'retired'",
         alive_at,
     )
-    return int(version or 0), rows
+    return version, rows
+
+
+async def revocations_count(conn: Connection) -> int:
+    """How often anything was revoked."""
+    return int(await conn.fetchval("SELECT max(revocation) FROM access_grants") or 0)
