@@ -1,6 +1,7 @@
 """Every refusal becomes one problem document (RFC 9457) with the correlation id in it."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import asyncpg
@@ -10,11 +11,14 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from gpuaas_contract.errors import MEDIA_TYPE, ErrorCode, FieldError, Problem
+from gpuaas_platform.kernel.call import NOBODY, Call
 from gpuaas_platform.kernel.masking import shapes_masked
 from gpuaas_platform.kernel.problems import PlatformError, Unavailable
+from gpuaas_platform.kernel.work import refusal_record
 
 _log = structlog.get_logger(__name__)
 
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _BY_STATUS = {
     401: ErrorCode.UNAUTHENTICATED,
     404: ErrorCode.NOT_FOUND,
@@ -65,9 +69,23 @@ def _handler(
     translate: Callable[[Any], PlatformError],
 ) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def handle(request: Request, error: Exception) -> Response:
-        return problem_response(translate(error), request.state.correlation_id)
+        told = translate(error)
+        if isinstance(error, RequestValidationError):
+            await _invalid_record(request, told)
+        return problem_response(told, request.state.correlation_id)
 
     return handle
+
+
+async def _invalid_record(request: Request, error: PlatformError) -> None:
+    """Leave a trace of a mutation that was not even begun, for whoever follows its correlation.
+
+    Only of a caller who is known: nobody else may make us write.
+    """
+    call: Call | None = getattr(request.state, "call", None)
+    if call is not None and call.method not in _READS and call.caller is not NOBODY:
+        with suppress(Unavailable):  # the answer does not depend on it
+            await refusal_record(call, "", error)
 
 
 def _from_validation(error: RequestValidationError) -> PlatformError:

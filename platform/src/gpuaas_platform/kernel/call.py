@@ -72,7 +72,8 @@ async def authenticated_call(request: Request) -> Call:
     platform: Platform = request.app.state.platform
     caller = await platform.authenticate(platform, request)
     _limit(platform, caller.id)
-    return await _call(request, platform, caller)
+    request.state.call = call = await _call(request, platform, caller)
+    return call
 
 
 async def open_call(request: Request) -> Call:

@@ -131,6 +131,15 @@ async def test_whoever_was_refused_finds_the_request(site: Site, callers: Any) -
     assert [e["detail"]["code"] for e in found.json()["entries"]] == ["permission_denied"]
 
 
+async def test_a_request_that_was_not_valid_is_found_too(site: Site) -> None:
+    known = site.admin | {"X-Correlation-ID": CORRELATION}
+    path = f"/projects/{site.place.project_id}/app-instances"
+    assert (await site.client.post(path, json={"odd": 1}, headers=known)).status_code == 422
+    answer = await site.client.get(f"/correlations/{CORRELATION}", headers=site.admin)
+    [entry] = answer.json()["entries"]
+    assert (entry["kind"], entry["status"]) == ("request", "422")
+
+
 async def test_unknown_is_not_found_and_a_bad_cursor_is_said(site: Site) -> None:
     assert (await _get(site.client, site.admin, "never-seen")).status_code == 404
     await _deploy(site)
