@@ -60,10 +60,11 @@ bench: ## Measure on real servers and machines, beside the floor each is held to
 	$(SETUP) env lab
 	@$(BIN)/python -m bench $(ONE)
 
-openapi: ## Write openapi/v1.json, the public contract, from the code
+openapi: ## Write openapi/v1.json, the public contract, from the code, and the command line's digest of it
 	$(SETUP) env
 	$(BIN)/gpuaas-platform openapi > openapi/v1.json.new
 	@mv openapi/v1.json.new openapi/v1.json
+	@$(BIN)/python -m tools.cli_contract
 
 docs: ## Write the pages in docs/ that the code already says (settings, states)
 	$(SETUP) env

@@ -1,31 +1,30 @@
 """`gpuaas api`: any call of the contract, for scripts and for what has no command of its own."""
 
+import json
 import sys
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from pydantic import RootModel, ValidationError
 
-from gpuaas_cli.session import Connection, run
-from gpuaas_contract.common import Json
-from gpuaas_sdk import Client, GpuaasError, Request
+from gpuaas_cli.options import Connection
+from gpuaas_cli.output import show
+from gpuaas_cli.session import Payload, Session, Stop, run
+from gpuaas_sdk import Request
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-
-
-class Body(RootModel[Json | list[Json]]):
-    """A JSON body as it was given."""
 
 
 def api(
     method: Method,
     path: str,
     *,
-    body: Annotated[str | None, Parameter(help="JSON to send; - reads standard input")] = None,
-    connection: Connection | None = None,
+    body: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, help="JSON to send; - reads it")
+    ] = None,
     idempotency_key: Annotated[str | None, Parameter(help="repeat a mutation safely")] = None,
+    connection: Connection | None = None,
 ) -> int:
-    """Call the API with your identity and print the answer as JSON.
+    """Call the API with your identity and print the answer as JSON, or as `-o` says.
 
     Parameters
     ----------
@@ -40,26 +39,26 @@ def api(
     $ gpuaas api POST /regions --body '{"name": "north", "display_name": "North"}'
     """
 
-    async def call(client: Client) -> int:
-        request = Request(
-            method,
-            path,
-            body=_body(body),
-            idempotency_key=idempotency_key,
-            correlation_id=connection.correlation_id if connection else None,
-        )
-        response = await client.send(request)
-        sys.stdout.write(response.text + ("\n" if response.text else ""))
+    async def call(session: Session) -> int:
+        given = None if body is None else Payload(_body(body))
+        request = Request(method, path, body=given, idempotency_key=idempotency_key)
+        response = await session.send(request)
+        if "json" in response.headers.get("content-type", ""):
+            form = session.options.output
+            show(response.json(), "json" if form == "table" else form)
+        else:
+            sys.stdout.write(response.text)
         return 0
 
     return run(connection, call)
 
 
-def _body(given: str | None) -> Body | None:
-    if given is None:
-        return None
+def _body(given: str) -> Any:  # noqa: ANN401 - JSON
     text = sys.stdin.read() if given == "-" else given
     try:
-        return Body.model_validate_json(text)
-    except ValidationError as error:
-        raise GpuaasError("--body is not a JSON object or list") from error
+        found = json.loads(text)
+    except ValueError as error:
+        raise Stop("--body is not JSON") from error
+    if not isinstance(found, dict | list):
+        raise Stop("--body is not a JSON object or list")
+    return found

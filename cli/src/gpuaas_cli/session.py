@@ -1,15 +1,24 @@
 """One run of a command: which platform, as whom, and how errors become words and exit codes."""
 
 import asyncio
+import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-from cyclopts import Parameter
+from pydantic import RootModel
 
+from gpuaas_cli.config import (
+    ConfigError,
+    Context,
+    config_path,
+    config_read,
+    context_chosen,
+)
+from gpuaas_cli.options import Changing, Connection
 from gpuaas_sdk import (
     Anonymous,
     AuthenticationError,
@@ -21,12 +30,14 @@ from gpuaas_sdk import (
     NotFoundError,
     PermissionDeniedError,
     ProblemError,
+    Request,
     Retries,
     ServiceAccountKey,
     UnreachableError,
 )
 
-DEFAULT_URL = "http://127.0.0.1:8470"
+OPERATION_FAILED = 6
+_INTERRUPTED = 130
 _EXIT_CODES: tuple[tuple[type[GpuaasError], int], ...] = (
     (AuthenticationError, 3),
     (PermissionDeniedError, 3),
@@ -34,48 +45,87 @@ _EXIT_CODES: tuple[tuple[type[GpuaasError], int], ...] = (
     (ConflictError, 5),
     (UnreachableError, 2),
 )
+_NOWHERE = (
+    "which {}? Give --{}, set GPUAAS_{}, or `gpuaas context set --{} NAME`."
+    " `gpuaas {} list` shows those there are."
+)
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Connection:
-    """Which platform, under which correlation; every command takes these options."""
-
-    url: Annotated[str | None, Parameter(help="address of the platform (GPUAAS_URL)")] = None
-    correlation_id: Annotated[
-        str | None, Parameter(help="id to find everything about this call by later")
-    ] = None
+class Stop(GpuaasError):
+    """A command cannot go on, for a reason of the caller's own; said in one sentence."""
 
 
-def run(connection: Connection | None, command: Callable[[Client], Awaitable[int]]) -> int:
+class Payload(RootModel[Any]):
+    """A body as it was given."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """A connection with the context it was made from."""
+
+    client: Client
+    context: Context
+    options: Connection
+
+    async def read(self, path: str, **params: str | int | bool | list[str] | None) -> Any:  # noqa: ANN401 - JSON
+        """Read one thing, as plain JSON."""
+        return (await self.send(Request("GET", path, params=params))).json()
+
+    async def ask(self, method: str, path: str, body: Any, changing: Changing | None) -> Any:  # noqa: ANN401 - JSON
+        """Change something, and answer what the platform said; None when it said nothing."""
+        request = Request(
+            method,
+            path,
+            body=None if body is None else Payload(body),
+            idempotency_key=changing.idempotency_key if changing else None,
+        )
+        response = await self.send(request)
+        return response.json() if response.content else None
+
+    async def send(self, request: Request) -> Any:  # noqa: ANN401 - a response of the HTTP client
+        """Make a call under the command's correlation id."""
+        correlation = request.correlation_id or self.options.correlation_id
+        return await self.client.send(replace(request, correlation_id=correlation))
+
+    def scope(self, word: str) -> str:
+        """The tenant or project to work in, as it was named."""
+        named: str | None = getattr(self.options, word) or getattr(self.context, word)
+        if not named:
+            raise Stop(_NOWHERE.format(word, word, word.upper(), word, word))
+        return named
+
+
+Command = Callable[[Session], Awaitable[int]]
+
+
+def run(connection: Connection | None, command: Command) -> int:
     """Run a command against the platform and return its exit code."""
     try:
-        given = connection.url if connection is not None else None
-        return asyncio.run(_run(given or os.environ.get("GPUAAS_URL", DEFAULT_URL), command))
-    except GpuaasError as error:
+        return asyncio.run(_run(connection or Connection(), command))
+    except (GpuaasError, ConfigError) as error:
         sys.stderr.write(explain(error) + "\n")
         return exit_code(error)
+    except BrokenPipeError:
+        # Whoever read us has gone; nothing more can be said, also not at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
-        return 130
+        return _INTERRUPTED
 
 
-def credentials() -> Credentials:
-    """Who we are, from the environment."""
-    token = os.environ.get("GPUAAS_TOKEN")
-    if token:
-        return BearerToken(token)
-    key_file = os.environ.get("GPUAAS_KEY_FILE")
-    if not key_file:
+def credentials(context: Context) -> Credentials:
+    """Who we are in a context."""
+    if context.token:
+        return BearerToken(context.token)
+    if not context.key_file:
         return Anonymous()
     try:
-        return ServiceAccountKey(Path(key_file).read_text().strip())
+        return ServiceAccountKey(Path(context.key_file).read_text().strip())
     except OSError as error:
-        raise GpuaasError(
-            f"GPUAAS_KEY_FILE: {key_file} cannot be read ({error.strerror})"
-        ) from error
+        raise Stop(f"the key file {context.key_file} cannot be read ({error.strerror})") from error
 
 
-def explain(error: GpuaasError) -> str:
+def explain(error: Exception) -> str:
     """An error in words: code, sentence, fields, next action, correlation id."""
     if not isinstance(error, ProblemError):
         return f"error: {error}"
@@ -87,18 +137,47 @@ def explain(error: GpuaasError) -> str:
             f"  next: {', '.join(action.replace('_', ' ') for action in problem.next_actions)}"
         )
     lines.append(f"  correlation id: {problem.correlation_id}")
+    if problem.status == 401:
+        lines.append("  `gpuaas login` signs in; `gpuaas context list` shows who you are where")
     return "\n".join(lines)
 
 
-def exit_code(error: GpuaasError) -> int:
+def exit_code(error: Exception) -> int:
     """The exit code for an error."""
     for kind, code in _EXIT_CODES:
         if isinstance(error, kind):
             return code
-    return 2 if isinstance(error, ProblemError) and error.problem.status >= 500 else 1
+    if not isinstance(error, ProblemError):
+        return 1
+    if error.problem.status == 409:  # also one that may succeed later
+        return 5
+    return 2 if error.problem.status >= 500 else 1
 
 
-async def _run(url: str, command: Callable[[Client], Awaitable[int]]) -> int:
+def confirmed(question: str, changing: Changing | None) -> None:
+    """Ask before something is destroyed; whoever cannot be asked must have said --yes."""
+    given = changing or Changing()
+    if given.yes or given.dry_run:
+        return
+    if given.no_input or not sys.stdin.isatty():
+        raise Stop(f"{question} Nobody can be asked here: say --yes.")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise Stop("nothing was changed.")
+
+
+def dry_run_show(method: str, path: str, body: Mapping[str, Any] | None) -> int:
+    """What would be asked."""
+    sys.stdout.write(f"{method} /api/v1{path}\n")
+    if body is not None:
+        sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
+    return 0
+
+
+async def _run(options: Connection, command: Command) -> int:
+    context = context_chosen(config_read(config_path()), options.context, options.url)
     retries = Retries(attempts=3, longest_delay=2.0)
-    async with Client(url, credentials(), retries=retries, user_agent="gpuaas-cli") as client:
-        return await command(client)
+    identity = credentials(context)
+    async with Client(context.url, identity, retries=retries, user_agent="gpuaas-cli") as client:
+        return await command(Session(client, context, options))

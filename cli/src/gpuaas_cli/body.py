@@ -1,0 +1,83 @@
+"""The body of a request, from a file, `--set`, and the options of its fields; later ones win."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpuaas_cli.book import Flag
+from gpuaas_cli.options import Body
+from gpuaas_cli.session import Stop
+
+
+def body_make(
+    given: Body | None, fields: Sequence[Flag], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The whole body; `values` are the fields' options, None where not given."""
+    options = given or Body()
+    made = file_read(options.file) if options.file is not None else {}
+    for one in options.set:
+        value_set(made, one)
+    for flag in fields:
+        value = values.get(flag.name)
+        if value is not None:
+            made[flag.name] = _json(flag, value) if flag.kind == "json" else value
+    return made
+
+
+def missing(fields: Sequence[Flag], body: Mapping[str, Any]) -> list[Flag]:
+    """The needed fields that nobody gave."""
+    return [flag for flag in fields if flag.required and flag.name not in body]
+
+
+def file_read(path: Path) -> dict[str, Any]:
+    """A JSON or YAML object; JSON is YAML too."""
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text()
+    except OSError as error:
+        raise Stop(f"--file {path} cannot be read ({error.strerror})") from error
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise Stop(f"--file {path} is neither JSON nor YAML: {_place(error)}") from error
+    if not isinstance(found, dict):
+        raise Stop(f"--file {path} does not hold an object")
+    return found
+
+
+def value_set(body: dict[str, Any], assignment: str) -> None:
+    """`a.b=value` into a body; the value is JSON where it reads as such, else text."""
+    path, equals, text = assignment.partition("=")
+    if not equals or not path:
+        raise Stop(f"--set {assignment}: it must read a.b=value")
+    *parents, last = path.split(".")
+    place = body
+    for name in parents:
+        inner = place.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise Stop(f"--set {assignment}: {name} is not an object")
+        place = inner
+    place[last] = plain(text)
+
+
+def plain(text: str) -> Any:  # noqa: ANN401 - JSON
+    """A value as typed: JSON where it reads as such, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _json(flag: Flag, text: str) -> Any:  # noqa: ANN401 - JSON
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise Stop(f"{flag.option} is not JSON: {error}") from error
+
+
+def _place(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f"line {mark.line + 1}" if mark else str(error)

@@ -1,0 +1,61 @@
+"""`--watch`: a list shown again whenever an event says that something changed, and now and then."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from rich.live import Live
+
+from gpuaas_cli.book import Operation
+from gpuaas_cli.output import console, table
+from gpuaas_cli.session import Session
+from gpuaas_sdk import ProblemError, follow
+
+SWEEP_SECONDS = 15.0
+_GATHER_SECONDS = 0.2
+
+
+async def watch_list(
+    session: Session, operation: Operation, load: Callable[[], Awaitable[list[Any]]]
+) -> int:
+    """Show the list until Ctrl-C. Events wake, the list decides."""
+    screen = console()
+    if session.options.output not in {"table", "wide"} or not screen.is_terminal:
+        async for rows in changes(session, load):
+            sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+            sys.stdout.flush()
+        return 0
+    wide = session.options.output == "wide"
+    with Live(console=screen, auto_refresh=False) as live:
+        async for rows in changes(session, load):
+            live.update(table(rows, operation.columns, wide=wide), refresh=True)
+    return 0
+
+
+async def changes(session: Session, load: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - async iterator
+    """What `load` answers, each time it answers something else."""
+    woken = asyncio.Event()
+    listener = asyncio.create_task(_listen(session, woken))
+    try:
+        before: Any = None
+        while True:
+            now = await load()
+            if now != before:
+                yield now
+                before = now
+            with suppress(TimeoutError):
+                await asyncio.wait_for(woken.wait(), SWEEP_SECONDS)
+            await asyncio.sleep(_GATHER_SECONDS)  # one change is often several events
+            woken.clear()
+    finally:
+        listener.cancel()
+        await asyncio.wait({listener})
+
+
+async def _listen(session: Session, woken: asyncio.Event) -> None:
+    with suppress(ProblemError):  # who may not read events still gets the sweep
+        async for _ in follow(session.client):
+            woken.set()

@@ -1,0 +1,25 @@
+"""What the command line knows of the contract is what the contract says."""
+
+from __future__ import annotations
+
+import json
+
+from tools import cli_contract
+
+
+def test_the_digest_is_up_to_date() -> None:
+    wanted = cli_contract.rendered(json.loads(cli_contract.SOURCE.read_text()))
+    found = {name: (cli_contract.DATA / name).read_text() for name in wanted}
+
+    assert found == wanted, "make openapi"
+
+
+def test_every_operation_is_a_command() -> None:
+    document = json.loads(cli_contract.SOURCE.read_text())
+    wanted = {one["operationId"] for path in document["paths"].values() for one in path.values()}
+    digest = json.loads((cli_contract.DATA / "commands.json").read_text())
+    known = [one["id"] for one in digest["operations"]]
+    words = [(one["noun"], one["verb"]) for one in digest["operations"]]
+
+    assert wanted - set(known) == {"oidc_callback", "oidc_start"}  # pages for a browser
+    assert len(set(words)) == len(words)

@@ -1,0 +1,208 @@
+"""Writes what the command line knows of the contract; called by `make openapi`, behind it.
+
+`commands.json`: every operation as a command (noun, verb, flags), small enough to be read at each
+start. `schemas.json`: the types, for `gpuaas explain` and `gpuaas schema`. A test compares both
+with what would be written.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "openapi" / "v1.json"
+DATA = ROOT / "cli" / "src" / "gpuaas_cli" / "data"
+PREFIX: Final = "/api/v1"
+
+Node = dict[str, Any]
+
+# Verbs of two words; every other verb is the last word of an operation's id.
+_LONG_VERBS: Final = ("list_all",)
+# What people call a thing, where the contract's word is longer.
+_SHORT: Final = {"app_instance": "instance", "app_member": "member"}
+_SHOWN: Final = {"read": "show"}
+# For a browser alone: an identity provider sends people there.
+_NOT_FOR_TERMINALS: Final = {"oidc_callback", "oidc_start"}
+_FIRST: Final = (
+    *("id", "name", "resource_name", "slug", "version", "email", "title", "kind", "type", "key"),
+    *("app_slug", "component_key", "status", "health", "category", "role_name", "action"),
+)
+_TABLE_LAST: Final = frozenset({"revision", "correlation_id", "org_id", "project_id"})
+_COLUMNS: Final = 7
+
+
+def main() -> int:
+    """Write both files."""
+    for name, text in rendered(json.loads(SOURCE.read_text())).items():
+        (DATA / name).write_text(text)
+    return 0
+
+
+def rendered(document: Node) -> dict[str, str]:
+    """The files as they should be."""
+    book = Book(document)
+    commands = {"version": document["info"]["version"], "operations": book.operations()}
+    return {"commands.json": _lines(commands), "schemas.json": _lines(document["components"])}
+
+
+class Book:
+    """The contract, read."""
+
+    def __init__(self, document: Node) -> None:
+        self._document = document
+        self._schemas: Node = document["components"]["schemas"]
+
+    def operations(self) -> list[Node]:
+        """Every operation a terminal can use, by noun and verb."""
+        found = [
+            self._operation(method, path, operation)
+            for path, methods in self._document["paths"].items()
+            for method, operation in methods.items()
+            if operation["operationId"] not in _NOT_FOR_TERMINALS
+        ]
+        return sorted(found, key=lambda one: (one["noun"], one["verb"]))
+
+    def _operation(self, method: str, path: str, operation: Node) -> Node:
+        noun, verb = _words(operation["operationId"])
+        made: Node = {
+            "id": operation["operationId"],
+            "noun": noun,
+            "verb": verb,
+            "method": method.upper(),
+            "path": path.removeprefix(PREFIX),
+            "room": operation["tags"][0],
+            "help": operation.get("description", "").partition("\n")[0],
+        }
+        parameters = [one for one in operation.get("parameters", []) if "$ref" not in one]
+        made["params"] = [self._flag(p["name"], p["schema"], p) for p in parameters]
+        if _refers(operation, "IfMatch"):
+            made["if_match"] = True
+        body = operation.get("requestBody", {}).get("content", {})
+        if "application/json" in body:
+            made["body"] = self._body(body["application/json"]["schema"])
+        return made | self._answer(operation)
+
+    def _body(self, schema: Node) -> Node:
+        whole = self._resolved(schema)
+        required = set(whole.get("required", []))
+        flags = [
+            self._flag(name, node, {"required": name in required})
+            for name, node in whole.get("properties", {}).items()
+        ]
+        return {"schema": _name(schema), "flags": flags}
+
+    def _answer(self, operation: Node) -> Node:
+        status, answer = next(iter(operation["responses"].items()))
+        content = answer.get("content", {})
+        if "application/json" not in content:
+            media = next(iter(content), "")
+            return {"media": media} if status != "204" else {}
+        schema = content["application/json"]["schema"]
+        items = self._resolved(schema).get("properties", {}).get("items") or (
+            schema if schema.get("type") == "array" else None
+        )
+        if items is None:
+            return {"answer": _name(schema), "columns": self._columns(schema)}
+        item = items["items"]
+        made = {"answer": _name(schema), "item": _name(item), "columns": self._columns(item)}
+        return made | {"page": True}
+
+    def _columns(self, schema: Node) -> list[str]:
+        """Fields that fit in a table, the telling ones first."""
+        properties = self._resolved(schema).get("properties", {})
+        plain = [name for name, node in properties.items() if self._kind(node) != "json"]
+        known = [name for name in _FIRST if name in plain]
+        rest = [name for name in plain if name not in known and name not in _TABLE_LAST]
+        last = [name for name in plain if name in _TABLE_LAST]
+        return [*known, *rest, *last]
+
+    def _flag(self, name: str, node: Node, more: Node) -> Node:
+        """A parameter or a field of a body, as an option."""
+        whole = self._resolved(node)
+        kind = self._kind(node)
+        flag: Node = {"name": name, "kind": kind}
+        if "in" in more:
+            flag["in"] = more["in"]
+        if more.get("required"):
+            flag["required"] = True
+        text = more.get("description") or node.get("description") or whole.get("description", "")
+        flag["help"] = " ".join(str(text).split())
+        values = whole.get("enum") or ([whole["const"]] if "const" in whole else None)
+        if kind == "text" and values:
+            flag["values"] = values
+        if node.get("default") not in (None, "", [], {}):
+            flag["default"] = node["default"]
+        if node.get("writeOnly") or whole.get("writeOnly"):
+            flag["secret"] = True
+        return flag
+
+    def _kind(self, node: Node) -> str:
+        whole = self._resolved(node)
+        kind = whole.get("type")
+        if kind is None and ("enum" in whole or "const" in whole):
+            return "text"
+        if kind == "array":
+            return "texts" if self._kind(whole.get("items", {})) == "text" else "json"
+        kinds = {"string": "text", "integer": "integer", "number": "number", "boolean": "switch"}
+        return kinds.get(str(kind), "json")
+
+    def _resolved(self, node: Node) -> Node:
+        """The schema itself, without references and without `or null`."""
+        if "$ref" in node:
+            return self._resolved(self._schemas[node["$ref"].rpartition("/")[2]])
+        if "anyOf" not in node:
+            return node
+        choices = [one for one in node["anyOf"] if one.get("type") != "null"]
+        if len(choices) == 1:
+            return self._resolved(choices[0])
+        # A price is a number or a text of digits: one types text.
+        plain = {one.get("type") for one in choices} <= {"string", "number", "integer"}
+        return {"type": "string"} if plain else {}
+
+
+def _words(operation_id: str) -> tuple[str, str]:
+    for verb in _LONG_VERBS:
+        if operation_id.endswith(f"_{verb}"):
+            noun = operation_id.removesuffix(f"_{verb}")
+            break
+    else:
+        noun, _, verb = operation_id.rpartition("_")
+    shown = _SHOWN.get(verb, verb)
+    return _SHORT.get(noun, noun).replace("_", "-"), shown.replace("_", "-")
+
+
+def _refers(operation: Node, parameter: str) -> bool:
+    references = [one.get("$ref", "") for one in operation.get("parameters", [])]
+    return f"#/components/parameters/{parameter}" in references
+
+
+def _name(schema: Node) -> str:
+    if schema.get("type") == "array":
+        return f"{_name(schema['items'])}[]"
+    return str(schema.get("$ref", "")).rpartition("/")[2]
+
+
+def _lines(data: Node) -> str:
+    """JSON with one entry a line, so that a change reads well; keys keep their order."""
+    parts = []
+    for key, value in data.items():
+        if isinstance(value, list):
+            rows = ",\n".join(_dense(one) for one in value)
+            parts.append(f"{_dense(key)}: [\n{rows}\n]")
+        elif isinstance(value, dict):
+            rows = ",\n".join(f"{_dense(name)}: {_dense(one)}" for name, one in value.items())
+            parts.append(f"{_dense(key)}: {{\n{rows}\n}}")
+        else:
+            parts.append(f"{_dense(key)}: {_dense(value)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _dense(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
