@@ -1,6 +1,5 @@
 """Routes of app instances, members and operations, as people and automation use them."""
 
-import re
 from functools import partial
 from typing import Annotated
 
@@ -21,7 +20,6 @@ from gpuaas_contract.apps import (
     Requested,
 )
 from gpuaas_contract.common import MAX_PAGE, Input, Page
-from gpuaas_contract.controllers import MAX_WAIT_SECONDS
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.states import InstanceStatus, MemberStatus, OperationStatus
 from gpuaas_platform.apps import controllers, deploying, instances, operations, reads, recovery
@@ -30,21 +28,12 @@ from gpuaas_platform.apps.store.instances import InstanceFilter, MemberFilter
 from gpuaas_platform.apps.store.operations import OperationFilter
 from gpuaas_platform.kernel.call import Call, CallDep
 from gpuaas_platform.kernel.etag import etag_headers
-from gpuaas_platform.kernel.problems import invalid
+from gpuaas_platform.kernel.waiting import WaitFor, wait_seconds
 from gpuaas_platform.kernel.work import mutate
 
 router = APIRouter(tags=["apps"])
-_WAIT = re.compile(r"(\d{1,5})(ms|s)")
 
 Id = Annotated[str, Path(max_length=64)]
-WaitFor = Annotated[
-    str,
-    Query(
-        max_length=8,
-        description="Wait this long for something newer than `after_revision`, at most 30s",
-        examples=["30s"],
-    ),
-]
 After = Annotated[int | None, Query(ge=0, description="The revision the caller knows")]
 Word = Annotated[str | None, Field(max_length=128)]
 
@@ -318,8 +307,4 @@ def _operations(
 
 
 def _wait(text: str, after_revision: int | None) -> Wait:
-    match = _WAIT.fullmatch(text)
-    if match is None:
-        raise invalid("/query/wait", "a number and `s` or `ms`, as in 30s")
-    seconds = int(match[1]) / (1000 if match[2] == "ms" else 1)
-    return Wait(min(seconds, float(MAX_WAIT_SECONDS)), after_revision)
+    return Wait(wait_seconds(text), after_revision)

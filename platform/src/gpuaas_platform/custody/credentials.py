@@ -29,13 +29,18 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.custody.certificates import PublicKey, fingerprint, public_key_line
-from gpuaas_platform.custody.preparing import call_allowed
+from gpuaas_platform.custody.preparing import (
+    Fetched,
+    call_allowed,
+    row_place,
+    secret_fetch,
+    stashed_require,
+)
 from gpuaas_platform.custody.sealing import reader_key, sealed_to
 from gpuaas_platform.custody.secret_store import (
     secret_drop,
     secret_keep,
     secret_stash,
-    secret_store_of,
 )
 from gpuaas_platform.custody.store import credentials as store
 from gpuaas_platform.identity.service import project_place
@@ -55,14 +60,6 @@ class _Stashed:
 
     path: str
     public_key: str
-
-
-@dataclass(frozen=True, repr=False)
-class _Fetched:
-    """A key as it came from the store."""
-
-    path: str
-    value: bytes
 
 
 async def credential_create(call: Call, project_id: str, body: AccessCredentialCreate) -> Response:
@@ -89,13 +86,8 @@ async def credential_rotate(
 
 async def credential_deliver(call: Call, credential_id: str) -> Response:
     """Hand a key to the service account that asks, sealed."""
-    fetched = None
-    if await call_allowed(call, Permission.CREDENTIAL_DELIVER, partial(_place_of, credential_id)):
-        async with call.db.connection() as conn:
-            row = await _read(conn, credential_id)
-        if row["status"] == CustodyStatus.ACTIVE:
-            value = await secret_store_of(call.platform).get(row["secret_path"])
-            fetched = _Fetched(row["secret_path"], value)
+    read = partial(_read, credential_id=credential_id)
+    fetched = await secret_fetch(call, Permission.CREDENTIAL_DELIVER, read)
     handler = partial(_deliver, credential_id=credential_id, fetched=fetched)
     return await mutate(call, "custody.credential.deliver", handler)
 
@@ -104,7 +96,7 @@ async def credential_read(call: Call, credential_id: str) -> AccessCredential:
     """One credential, without its key."""
     async with call.db.connection() as conn:
         row = await _read(conn, credential_id)
-    call.caller.require(Permission.CREDENTIAL_READ, _place(row))
+    call.caller.require(Permission.CREDENTIAL_READ, row_place(row))
     return _credential(row)
 
 
@@ -127,7 +119,7 @@ async def credential_revoke(
 ) -> Answer[AccessCredential]:
     """End a credential; its key is deleted."""
     row = await _locked(work, credential_id)
-    work.require(Permission.CREDENTIAL_MANAGE, _place(row))
+    work.require(Permission.CREDENTIAL_MANAGE, row_place(row))
     _active_require(work, row)
     return Answer(await _end(work, row, CustodyStatus.REVOKED, body.reason))
 
@@ -150,9 +142,9 @@ async def _create(
         place=place,
         name=body.name,
         username=body.username,
-        public_key=_present(stashed).public_key,
-        fingerprint=fingerprint(_present(stashed).public_key),
-        secret_path=_present(stashed).path,
+        public_key=stashed_require(stashed).public_key,
+        fingerprint=fingerprint(stashed_require(stashed).public_key),
+        secret_path=stashed_require(stashed).path,
         predecessor_id=None,
         deliveries_max=body.deliveries_max,
         expires_at=work.now + timedelta(seconds=body.expires_in_seconds),
@@ -166,7 +158,7 @@ async def _rotate(
     work: Work, credential_id: str, body: AccessCredentialRotate, stashed: _Stashed | None
 ) -> Answer[AccessCredential]:
     row = await _locked(work, credential_id)
-    place = _place(row)
+    place = row_place(row)
     work.require(Permission.CREDENTIAL_MANAGE, place)
     _active_require(work, row)
     if row["succeeded"]:
@@ -178,9 +170,9 @@ async def _rotate(
         place=place,
         name=row["name"],
         username=row["username"],
-        public_key=_present(stashed).public_key,
-        fingerprint=fingerprint(_present(stashed).public_key),
-        secret_path=_present(stashed).path,
+        public_key=stashed_require(stashed).public_key,
+        fingerprint=fingerprint(stashed_require(stashed).public_key),
+        secret_path=stashed_require(stashed).path,
         predecessor_id=credential_id,
         deliveries_max=row["deliveries_max"],
         expires_at=work.now + (row["expires_at"] - row["created_at"]),
@@ -193,10 +185,10 @@ async def _rotate(
 
 
 async def _deliver(
-    work: Work, credential_id: str, fetched: _Fetched | None
+    work: Work, credential_id: str, fetched: Fetched | None
 ) -> Answer[AccessCredentialDelivered]:
     row = await _locked(work, credential_id)
-    place = _place(row)
+    place = row_place(row)
     work.require(Permission.CREDENTIAL_DELIVER, place)
     _active_require(work, row)
     if row["deliveries"] >= row["deliveries_max"]:
@@ -205,7 +197,7 @@ async def _deliver(
             f"The credential was delivered {row['deliveries']} times, which is all it may be.",
         )
     key = await reader_key(work)
-    if fetched is None or fetched.path != row["secret_path"]:
+    if fetched is None or not fetched.of(row):
         raise Unavailable("The secret store")
     await store.credential_count(work.conn, credential_id)
     reader = work.call.caller.id
@@ -249,9 +241,9 @@ async def _add(work: Work, new: store.NewCredential) -> AccessCredential:
 
 
 async def _end(work: Work, row: Record, status: CustodyStatus, reason: str) -> AccessCredential:
-    after = _credential(_found(await store.credential_end(work.conn, row["id"], status, reason)))
+    after = _credential(await store.credential_end(work.conn, row["id"], status, reason))
     await secret_drop(work, row["secret_path"])
-    place = _place(row)
+    place = row_place(row)
     work.audit(Target("access_credential", row["id"], place, _credential(row), after, reason))
     data = {"name": row["name"], "reason": reason}
     work.emit(Happened(f"custody.credential.{status}", row["id"], place, data))
@@ -264,7 +256,7 @@ def _active_require(work: Work, row: Record) -> None:
 
 
 async def _place_of(credential_id: str, conn: Connection) -> Place:
-    return _place(await _read(conn, credential_id))
+    return row_place(await _read(conn, credential_id))
 
 
 async def _read(conn: Connection, credential_id: str) -> Record:
@@ -279,23 +271,6 @@ async def _locked(work: Work, credential_id: str) -> Record:
     if row is None:
         raise not_found("access credential", credential_id)
     return row
-
-
-def _present(stashed: _Stashed | None) -> _Stashed:
-    """The stashed key; it is missing only if the caller's rights changed in this very moment."""
-    if stashed is None:
-        raise Unavailable("The secret store")
-    return stashed
-
-
-def _found(row: Record | None) -> Record:
-    if row is None:
-        raise RuntimeError("a locked row cannot vanish")
-    return row
-
-
-def _place(row: Record) -> Place:
-    return Place(row["org_id"], row["project_id"])
 
 
 def _credential(row: Record) -> AccessCredential:

@@ -12,10 +12,10 @@ from gpuaas_contract.custody import AccessGrant, AccessGrantRevoke
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.custody.certificates import revocation_list
+from gpuaas_platform.custody.preparing import row_place
 from gpuaas_platform.custody.store import grants as store
 from gpuaas_platform.identity.service import project_place
 from gpuaas_platform.kernel.call import Call, Platform
-from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, not_found
@@ -31,7 +31,7 @@ async def grant_read(call: Call, grant_id: str) -> AccessGrant:
         row = await store.grant_read(conn, grant_id)
     if row is None:
         raise not_found("access grant", grant_id)
-    call.caller.require(Permission.GRANT_READ, _row_place(row))
+    call.caller.require(Permission.GRANT_READ, row_place(row))
     return grant_of(row)
 
 
@@ -63,7 +63,7 @@ async def grant_revoke(work: Work, grant_id: str, body: AccessGrantRevoke) -> An
     row = await store.grant_lock(work.conn, grant_id)
     if row is None:
         raise not_found("access grant", grant_id)
-    place = _row_place(row)
+    place = row_place(row)
     work.require(Permission.GRANT_CREATE, place)
     if row["revoked_at"] is not None or row["valid_before"] <= work.now:
         raise PlatformError(ErrorCode.STATE_CONFLICT, "The certificate has ended already.")
@@ -103,7 +103,3 @@ def grant_told(grant: AccessGrant) -> dict[str, object]:
         "fingerprint": grant.fingerprint,
         "valid_before": grant.valid_before.isoformat(),
     }
-
-
-def _row_place(row: Record) -> Place:
-    return Place(row["org_id"], row["project_id"])

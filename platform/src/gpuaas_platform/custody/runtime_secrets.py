@@ -6,7 +6,6 @@ ends the versions before it; a lease ends the secret by itself.
 
 import base64
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -29,13 +28,18 @@ from gpuaas_contract.custody import (
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
-from gpuaas_platform.custody.preparing import call_allowed
+from gpuaas_platform.custody.preparing import (
+    Fetched,
+    call_allowed,
+    row_place,
+    secret_fetch,
+    stashed_require,
+)
 from gpuaas_platform.custody.sealing import reader_key, sealed_to
 from gpuaas_platform.custody.secret_store import (
     secret_drop,
     secret_keep,
     secret_stash,
-    secret_store_of,
 )
 from gpuaas_platform.custody.store import secrets as store
 from gpuaas_platform.custody.store.credentials import custody_list
@@ -57,14 +61,6 @@ _ENCODERS: Final[dict[SecretEncoding, Callable[[bytes], bytes]]] = {
 }
 
 
-@dataclass(frozen=True, repr=False)
-class _Fetched:
-    """A value as it came from the store."""
-
-    path: str
-    value: bytes
-
-
 async def secret_create(call: Call, project_id: str, body: RuntimeSecretCreate) -> Response:
     """Issue a secret to a project."""
     find = partial(project_place, project_id=project_id)
@@ -82,13 +78,8 @@ async def secret_rotate(call: Call, secret_id: str, body: RuntimeSecretRotate) -
 
 async def secret_deliver(call: Call, secret_id: str, body: RuntimeSecretDeliver) -> Response:
     """Hand the current version to the service account that asks, sealed."""
-    fetched = None
-    if await call_allowed(call, Permission.SECRET_DELIVER, partial(_place_of, secret_id)):
-        async with call.db.connection() as conn:
-            row = await _read(conn, secret_id)
-        if row["status"] == CustodyStatus.ACTIVE:
-            value = await secret_store_of(call.platform).get(row["secret_path"])
-            fetched = _Fetched(row["secret_path"], value)
+    read = partial(_read, secret_id=secret_id)
+    fetched = await secret_fetch(call, Permission.SECRET_DELIVER, read)
     handler = partial(_deliver, secret_id=secret_id, task=body.task, fetched=fetched)
     return await mutate(call, "custody.secret.deliver", handler)
 
@@ -97,7 +88,7 @@ async def secret_read(call: Call, secret_id: str) -> RuntimeSecret:
     """One secret, without its value."""
     async with call.db.connection() as conn:
         row = await _read(conn, secret_id)
-    call.caller.require(Permission.SECRET_READ, _place(row))
+    call.caller.require(Permission.SECRET_READ, row_place(row))
     return _secret(row)
 
 
@@ -118,7 +109,7 @@ async def secret_list(
 async def secret_revoke(work: Work, secret_id: str, body: CustodyRevoke) -> Answer[RuntimeSecret]:
     """End a secret; its value is deleted."""
     row = await _locked(work, secret_id)
-    work.require(Permission.SECRET_MANAGE, _place(row))
+    work.require(Permission.SECRET_MANAGE, row_place(row))
     _active_require(work, row)
     return Answer(await _end(work, row, CustodyStatus.REVOKED, body.reason))
 
@@ -137,12 +128,12 @@ async def _create(
 ) -> Answer[RuntimeSecret]:
     place = await project_place(work.conn, project_id)
     work.require(Permission.SECRET_MANAGE, place)
-    await secret_keep(work, _stashed(path))
+    await secret_keep(work, stashed_require(path))
     new = store.NewSecret(
         id=work.new_id(Prefix.SECRET),
         place=place,
         name=body.name,
-        secret_path=_stashed(path),
+        secret_path=stashed_require(path),
         expires_at=_lease_end(work, body.lease_seconds),
         created_by=work.call.caller.id,
         correlation_id=work.call.correlation_id,
@@ -160,13 +151,13 @@ async def _rotate(
     work: Work, secret_id: str, body: RuntimeSecretRotate, path: str | None
 ) -> Answer[RuntimeSecret]:
     row = await _locked(work, secret_id)
-    place = _place(row)
+    place = row_place(row)
     work.require(Permission.SECRET_MANAGE, place)
     _active_require(work, row)
-    await secret_keep(work, _stashed(path))
+    await secret_keep(work, stashed_require(path))
     await secret_drop(work, row["secret_path"])
     until = _lease_end(work, body.lease_seconds)
-    after = _found(await store.secret_rotate(work.conn, secret_id, _stashed(path), until))
+    after = await store.secret_rotate(work.conn, secret_id, stashed_require(path), until)
     secret = _secret(after)
     work.audit(Target("runtime_secret", secret_id, place, _secret(row), secret))
     work.emit(Happened("custody.secret.rotated", secret_id, place, _told(secret)))
@@ -174,14 +165,14 @@ async def _rotate(
 
 
 async def _deliver(
-    work: Work, secret_id: str, task: str, fetched: _Fetched | None
+    work: Work, secret_id: str, task: str, fetched: Fetched | None
 ) -> Answer[RuntimeSecretDelivered]:
     row = await _locked(work, secret_id)
-    place = _place(row)
+    place = row_place(row)
     work.require(Permission.SECRET_DELIVER, place)
     _active_require(work, row)
     key = await reader_key(work)
-    if fetched is None or fetched.path != row["secret_path"]:
+    if fetched is None or not fetched.of(row):
         raise Unavailable("The secret store")
     reader, version = work.call.caller.id, row["version"]
     delivery = store.Delivery(secret_id, version, reader, task, work.call.correlation_id)
@@ -221,9 +212,9 @@ def _made(wanted: SecretRandom, raw: bytes) -> bytes:
 
 
 async def _end(work: Work, row: Record, status: CustodyStatus, reason: str) -> RuntimeSecret:
-    after = _secret(_found(await store.secret_end(work.conn, row["id"], status, reason)))
+    after = _secret(await store.secret_end(work.conn, row["id"], status, reason))
     await secret_drop(work, row["secret_path"])
-    place = _place(row)
+    place = row_place(row)
     work.audit(Target("runtime_secret", row["id"], place, _secret(row), after, reason))
     work.emit(Happened(f"custody.secret.{status}", row["id"], place, _told(after)))
     return after
@@ -240,7 +231,7 @@ def _active_require(work: Work, row: Record) -> None:
 
 
 async def _place_of(secret_id: str, conn: Connection) -> Place:
-    return _place(await _read(conn, secret_id))
+    return row_place(await _read(conn, secret_id))
 
 
 async def _read(conn: Connection, secret_id: str) -> Record:
@@ -255,23 +246,6 @@ async def _locked(work: Work, secret_id: str) -> Record:
     if row is None:
         raise not_found("runtime secret", secret_id)
     return row
-
-
-def _stashed(path: str | None) -> str:
-    """The path; it is missing only if the caller's rights changed in this very moment."""
-    if path is None:
-        raise Unavailable("The secret store")
-    return path
-
-
-def _found(row: Record | None) -> Record:
-    if row is None:
-        raise RuntimeError("a locked row cannot vanish")
-    return row
-
-
-def _place(row: Record) -> Place:
-    return Place(row["org_id"], row["project_id"])
 
 
 def _secret(row: Record) -> RuntimeSecret:

@@ -23,6 +23,7 @@ from gpuaas_platform.events.store import sequence
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.elections import Duty, duty_running
+from gpuaas_platform.kernel.masking import error_told
 
 NATS: Final = "nats"
 SUBJECTS: Final = "gpuaas.events"
@@ -139,4 +140,4 @@ class Bus:
 
 
 async def _error_log(error: Exception) -> None:
-    _log.warning("nats_error", error=repr(error))
+    _log.warning("nats_error", error=error_told(error))

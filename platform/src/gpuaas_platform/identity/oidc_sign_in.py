@@ -27,6 +27,7 @@ from gpuaas_platform.identity.users import home_of
 from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind, Place
 from gpuaas_platform.kernel.database import Connection, Record
+from gpuaas_platform.kernel.masking import shapes_masked
 from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, mutate
 
@@ -59,7 +60,7 @@ async def sign_in_begin(call: Call, return_to: str, redirect_uri: str) -> tuple[
     try:
         return flow, await provider.authorization_url(flow, redirect_uri, clock.now())
     except TokenRefused as error:
-        _log.warning("oidc_provider_unusable", error=str(error))
+        _log.warning("oidc_provider_unusable", error=shapes_masked(str(error)))
         raise PlatformError(
             ErrorCode.UNAVAILABLE, "The identity provider does not describe itself as expected."
         ) from error
@@ -74,7 +75,7 @@ async def sign_in_finish(call: Call, returned: Returned) -> Response:
             user = await _find(conn, call.platform, person)
             admitted = user is None or await _admitted(conn, user)
     except TokenRefused as error:
-        _log.info("oidc_sign_in_refused", error=str(error))
+        _log.info("oidc_sign_in_refused", error=shapes_masked(str(error)))
         raise await sign_in_refused(call, None, "oidc") from error
     if not admitted:
         raise await sign_in_refused(call, user, "oidc")

@@ -69,14 +69,13 @@ async def credential_count(conn: Connection, credential_id: str) -> None:
     )
 
 
-async def credential_end(
-    conn: Connection, credential_id: str, status: str, reason: str
-) -> Record | None:
+async def credential_end(conn: Connection, credential_id: str, status: str, reason: str) -> Record:
     """A credential that is held can be delivered no more."""
-    return await conn.fetchrow(
+    [row] = await conn.fetch(
         "UPDATE access_credentials SET status = $2, ended_reason = $3 WHERE id = $1 RETURNING *",
         credential_id, status, reason,
     )  # fmt: skip
+    return row
 
 
 async def credentials_due(conn: Connection, now: datetime, limit: int) -> list[str]:

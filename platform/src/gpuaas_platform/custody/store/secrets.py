@@ -43,21 +43,23 @@ async def secret_lock(conn: Connection, secret_id: str) -> Record | None:
 
 async def secret_rotate(
     conn: Connection, secret_id: str, secret_path: str, expires_at: datetime | None
-) -> Record | None:
+) -> Record:
     """The next version of a secret that is held."""
-    return await conn.fetchrow(
+    [row] = await conn.fetch(
         "UPDATE runtime_secrets SET version = version + 1, secret_path = $2, expires_at = $3"
         " WHERE id = $1 RETURNING *",
         secret_id, secret_path, expires_at,
     )  # fmt: skip
+    return row
 
 
-async def secret_end(conn: Connection, secret_id: str, status: str, reason: str) -> Record | None:
+async def secret_end(conn: Connection, secret_id: str, status: str, reason: str) -> Record:
     """A secret that is held can be delivered no more."""
-    return await conn.fetchrow(
+    [row] = await conn.fetch(
         "UPDATE runtime_secrets SET status = $2, ended_reason = $3 WHERE id = $1 RETURNING *",
         secret_id, status, reason,
     )  # fmt: skip
+    return row
 
 
 async def secrets_due(conn: Connection, now: datetime, limit: int) -> list[str]:
