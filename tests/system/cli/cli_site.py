@@ -93,6 +93,7 @@ class Site:
             "--key-file", str(self.folder / "operator.key"), "--state", str(self.folder / state),
             "--lease-seconds", "5", *options,
         ]  # fmt: skip
+        (self.folder / state / "machines").mkdir(parents=True, exist_ok=True)
         with (self.folder / "controller.log").open("ab") as log:
             process = subprocess.Popen(command, stderr=log, env=self.environment())
         try:
