@@ -18,6 +18,7 @@ from gpuaas_contract.apps import (
     PlacementIntent,
     Requested,
 )
+from gpuaas_contract.capacity import Allocation
 from gpuaas_contract.common import Condition, Json, Severity
 from gpuaas_contract.controllers import (
     AbsenceReport,
@@ -25,6 +26,16 @@ from gpuaas_contract.controllers import (
     DetailReport,
     InstanceReport,
     MemberReport,
+)
+from gpuaas_contract.custody import (
+    CustodyRevoke,
+    CustodyStatus,
+    RuntimeSecret,
+    RuntimeSecretCreate,
+    RuntimeSecretDeliver,
+    RuntimeSecretDelivered,
+    SecretEncoding,
+    SecretRandom,
 )
 from gpuaas_contract.manifest import Manifest, OperationSpec, Purpose
 from gpuaas_contract.manifest_check import manifest_check
@@ -40,10 +51,13 @@ __all__ = [
     "Absence",
     "AbsenceReport",
     "AdapterDetail",
+    "Allocation",
     "AppInstance",
     "Condition",
     "ConditionReport",
     "ConditionType",
+    "CustodyRevoke",
+    "CustodyStatus",
     "DetailReport",
     "ErrorFamily",
     "Health",
@@ -64,6 +78,12 @@ __all__ = [
     "PlacementIntent",
     "Purpose",
     "Requested",
+    "RuntimeSecret",
+    "RuntimeSecretCreate",
+    "RuntimeSecretDeliver",
+    "RuntimeSecretDelivered",
+    "SecretEncoding",
+    "SecretRandom",
     "Severity",
     "StepState",
     "manifest_check",

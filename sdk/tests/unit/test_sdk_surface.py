@@ -35,10 +35,12 @@ FakeClock MemoryPlatform ProofFailed Proven Stage controller_running operation_e
 operation_run prove_operation
 """
 CONTRACT = """
-Absence AbsenceReport AdapterDetail AppInstance Condition ConditionReport ConditionType
-DetailReport ErrorFamily Health InstanceCreate InstanceReport InstanceStatus Json Manifest Member
-MemberReport MemberStatus Operation OperationCreate OperationError OperationSpec OperationStatus
-PlacedMember PlacementIntent Purpose Requested Severity StepState manifest_check
+Absence AbsenceReport AdapterDetail Allocation AppInstance Condition ConditionReport ConditionType
+CustodyRevoke CustodyStatus DetailReport ErrorFamily Health InstanceCreate InstanceReport
+InstanceStatus Json Manifest Member MemberReport MemberStatus Operation OperationCreate
+OperationError OperationSpec OperationStatus PlacedMember PlacementIntent Purpose Requested
+RuntimeSecret RuntimeSecretCreate RuntimeSecretDeliver RuntimeSecretDelivered SecretEncoding
+SecretRandom Severity StepState manifest_check
 """
 
 

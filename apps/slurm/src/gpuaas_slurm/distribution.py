@@ -4,6 +4,7 @@ Data only. Install steps and preflight read it; versions are never assumed from 
 daemons.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"
@@ -42,6 +43,16 @@ class Distribution:
     def worker(self) -> tuple[str, ...]:
         """Packages of a worker."""
         return ("munge", "slurm-client", "slurmd", self.pmix)
+
+    @property
+    def login(self) -> tuple[str, ...]:
+        """Packages of a machine people log in to."""
+        return ("munge", "slurm-client", self.pmix)
+
+    def packages(self, roles: Iterable[str]) -> tuple[str, ...]:
+        """Packages of a machine with these roles, each once."""
+        sets = {"controller": self.controller, "worker": self.worker, "login": self.login}
+        return tuple(sorted({name for role in roles for name in sets[role]}))
 
 
 PMIX_FOLDER = "/usr/lib/x86_64-linux-gnu/pmix2/lib"

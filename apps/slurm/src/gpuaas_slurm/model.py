@@ -224,10 +224,12 @@ class Cluster:
     accounting: Accounting | None = field(default_factory=Accounting)
     switches: tuple[Switch, ...] = ()
     max_nodes: int = 1024
+    finished_job_seconds: int = 300
+    """How long the controller remembers a job that ended; a worker it names stays that long."""
 
     def __post_init__(self) -> None:
         _match(re.compile(r"[a-z][a-z0-9_-]{0,39}"), self.name, "cluster name")
-        for number in ("generation", "memory_per_cpu_mib", "max_nodes"):
+        for number in ("generation", "memory_per_cpu_mib", "max_nodes", "finished_job_seconds"):
             if getattr(self, number) < 1:
                 raise ModelError(f"{number} must be at least 1")
         _unique((machine.name for machine in self.workers), "worker")

@@ -28,14 +28,41 @@ from gpuaas_slurm.commands.partitions import (
 )
 from gpuaas_slurm.commands.run import Runner, answer_json, checked, understood
 from gpuaas_slurm.hostlist import compress
+from gpuaas_slurm.model import ADMISSION, Partition
 from gpuaas_slurm.version import V23_02, SlurmVersion
 
 T = TypeVar("T")
 
+CONFIG = ("scontrol", "show", "config")
+PING, PING_JSON = ("scontrol", "ping"), ("scontrol", "ping", "--json")
+NODES = ("sinfo", "--all", "--json")
+NODES_JSON = ("scontrol", "--all", "show", "nodes", "--json")
+JOBS = ("squeue", "--all", "--states=all", "--json")
+
+LOCK = "/run/gpuaas-slurm.lock"
+"""Held while a partition's nodes are read and set: two that open nodes must not undo each other."""
+
+OPEN = """
+set -e
+features=$1 nodes=$2
+shift 2
+scontrol update NodeName="$nodes" AvailableFeatures="$features" ActiveFeatures="$features"
+for part in "$@"; do
+    open=$(sinfo --all --noheader --Node --format='%N %f' | sort -u | awk -v any="${part#*=}" '
+        BEGIN { split(any, wanted, ",") }
+        {
+            split($2, has, ",")
+            for (i in has) for (j in wanted) if (has[i] == wanted[j]) { print $1; next }
+        }
+    ' | paste -sd,)
+    scontrol update PartitionName="${part%%=*}" Nodes="$open"
+done
+"""
+
 
 async def slurm_connect(run: Runner) -> "Slurm":
     """Ask the running controller for its release and return its commands."""
-    result = await run(["scontrol", "show", "config"])
+    result = await run(CONFIG)
     text = checked(result)
     return Slurm(run, understood(lambda: version_from_config(text), result))
 
@@ -48,20 +75,21 @@ class Slurm:
         self.version = version
         self._json = version >= V23_02
 
+    @property
+    def questions(self) -> tuple[tuple[str, ...], ...]:
+        """The commands that together tell how a cluster is, for `batch_script`."""
+        return (PING_JSON, NODES_JSON, JOBS) if self._json else (PING, NODES, JOBS)
+
     async def ping(self) -> tuple[ControllerPing, ...]:
         """Ask whether the controllers answer; one that does not is an answer too."""
         if self._json:
-            return await self._rows(["scontrol", "ping", "--json"], "pings", ping_from_json)
-        result = await self._run(["scontrol", "ping"])
+            return await self._rows(PING_JSON, "pings", ping_from_json)
+        result = await self._run(PING)
         return understood(lambda: pings_from_text(result.stdout), result)
 
     async def nodes(self) -> tuple[Node, ...]:
         """Return every node the controller knows."""
-        if self._json:
-            argv = ["scontrol", "--all", "show", "nodes", "--json"]
-        else:
-            argv = ["sinfo", "--all", "--json"]
-        return await self._rows(argv, "nodes", node_from_json)
+        return await self._rows(NODES_JSON if self._json else NODES, "nodes", node_from_json)
 
     async def node(self, name: str) -> Node | None:
         """Return a node; None only when a controller that answered does not know it."""
@@ -73,8 +101,7 @@ class Slurm:
         Asked of squeue: with the controller down, `scontrol show jobs --json` of 24.11 answers
         with an empty list and success.
         """
-        argv = ["squeue", "--all", "--states=all", "--json"]
-        return await self._rows(argv, "jobs", job_from_json)
+        return await self._rows(JOBS, "jobs", job_from_json)
 
     async def partitions(self) -> tuple[PartitionState, ...]:
         """Return every partition, hidden ones too."""
@@ -101,6 +128,15 @@ class Slurm:
             ],
             associations_from_text,
         )
+
+    async def tree_add(self, cluster: str, accounts: Sequence[str]) -> None:
+        """Make a cluster and its accounts known to accounting, as far as they are not."""
+        known = {(entry.cluster, entry.account) for entry in await self.associations()}
+        if not any(name == cluster for name, _ in known):
+            await self._add("cluster", cluster)
+        missing = [account for account in accounts if (cluster, account) not in known]
+        if missing:
+            await self._add("account", ",".join(missing), f"cluster={cluster}")
 
     async def cluster_add(self, cluster: str) -> None:
         """Make the cluster known to accounting; a second time changes nothing."""
@@ -137,6 +173,33 @@ class Slurm:
     async def partition_nodes_set(self, partition: str, nodes: Sequence[str]) -> None:
         """Set which nodes a partition has, until its node sets are worked out anew."""
         await self._update(f"PartitionName={partition}", f"Nodes={compress(nodes)}")
+
+    async def nodes_open(
+        self, nodes: Sequence[str], features: Sequence[str], partitions: Sequence[Partition]
+    ) -> None:
+        """Give nodes their features, and every partition the nodes with any of its features."""
+        parts = [f"{one.name}={','.join(one.features)}" for one in partitions]
+        joined = ",".join(features)
+        script = ["sh", "-c", OPEN, "sh", joined, compress(nodes), *parts]
+        await self._do(["flock", "--wait", "60", LOCK, *script])
+
+    async def trial(self, nodes: Sequence[str], seconds: int) -> tuple[str, ...]:
+        """Run a job on nodes that need not be open yet; return the names of those it ran on."""
+        argv = [
+            *("timeout", str(seconds), "srun", f"--partition={ADMISSION}", "--quiet"),
+            *(f"--nodelist={compress(nodes)}", f"--nodes={len(nodes)}", "--ntasks-per-node=1"),
+            *("--job-name=gpuaas-trial", "--time=2", "--mem=1", f"--immediate={seconds}"),
+            *("--chdir=/", "printenv", "SLURMD_NODENAME"),
+        ]
+        return tuple(sorted(checked(await self._run(argv)).split()))
+
+    async def jobs_cancel(self, jobs: Sequence[int]) -> None:
+        """End jobs."""
+        await self._do(["scancel", *(str(job) for job in jobs)])
+
+    async def jobs_requeue(self, jobs: Sequence[int]) -> None:
+        """Put jobs back into the queue; they begin anew elsewhere."""
+        await self._do(["scontrol", "requeue", ",".join(str(job) for job in jobs)])
 
     async def node_delete(self, node: str) -> None:
         """Make the controller forget a node; it refuses while a job runs there."""

@@ -67,6 +67,7 @@ def _scheduling(cluster: Cluster) -> str:
             "SelectType": "select/cons_tres",
             "SelectTypeParameters": "CR_Core_Memory",
             "DefMemPerCPU": cluster.memory_per_cpu_mib,
+            "MinJobAge": cluster.finished_job_seconds,
             # Named where no machine has one too: to add it later would restart every daemon.
             "GresTypes": "gpu",
         }

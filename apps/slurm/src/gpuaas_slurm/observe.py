@@ -1,0 +1,161 @@
+"""Looking at a cluster: every machine once, the scheduler's answers with the controller's.
+
+One round trip a machine. A machine that could not be asked is `unreachable` here and nothing else:
+nothing is concluded about it. Called by the runtime on schedule and at the end of operations.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpuaas_sdk import Look, StepFailure, Target
+from gpuaas_sdk.machines import Machines
+from gpuaas_slurm.commands import Job, Node, Slurm, SlurmCommandError
+from gpuaas_slurm.commands.batch import answering, batch_answers, batch_script
+from gpuaas_slurm.commands.run import Result
+from gpuaas_slurm.commands.slurm import CONFIG, slurm_connect
+from gpuaas_slurm.documents import (
+    ClusterDocument,
+    DocumentError,
+    Record,
+    cluster_document_of,
+    record_of,
+)
+from gpuaas_slurm.onmachine.look import LookError, MachineLook, machine_look
+from gpuaas_slurm.onmachine.scripts import LOOK
+from gpuaas_slurm.sites import Site, sites_of
+from gpuaas_slurm.version import SlurmVersion
+
+SECONDS = 45.0
+
+Questions = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class SiteSeen:
+    """One machine: what is on it, or why it could not be asked."""
+
+    look: MachineLook | None = None
+    record: Record | None = None
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class SchedulerSeen:
+    """What the scheduler answered."""
+
+    version: SlurmVersion
+    nodes: tuple[Node, ...]
+    jobs: tuple[Job, ...]
+
+    def node(self, name: str) -> Node | None:
+        """A node; None when the scheduler does not know it."""
+        return next((node for node in self.nodes if node.name == name), None)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A cluster at one moment."""
+
+    sites: Mapping[str, SiteSeen] = field(default_factory=dict)
+    document: ClusterDocument | None = None
+    scheduler: SchedulerSeen | None = None
+    scheduler_failure: str = ""
+
+    def site(self, allocation_id: str) -> SiteSeen:
+        """One machine."""
+        return self.sites.get(allocation_id, SiteSeen(failure="it was not looked at"))
+
+
+async def observe(look: Look) -> Seen:
+    """See everything there is to see."""
+    return await cluster_seen(look.machines, look.target)
+
+
+async def cluster_seen(machines: Machines, target: Target) -> Seen:
+    """See every machine of a target and, through its controller's, the scheduler."""
+    sites = {site.allocation_id: site for site in sites_of(target)}
+    questions = _questions(target)
+    answers: dict[str, str] = {}
+
+    async def one(allocation_id: str) -> SiteSeen:
+        asked = questions if sites[allocation_id].controller else ()
+        found, answers[allocation_id] = await _site(machines, sites[allocation_id], asked)
+        return found
+
+    seen = await machines.each(sites, lambda machine: one(machine.allocation_id))
+    found = {
+        allocation_id: SiteSeen(failure=one.message) if isinstance(one, StepFailure) else one
+        for allocation_id, one in seen.items()
+    }
+    head = next((site for site in sites.values() if site.controller), None)
+    at = None if head is None else found[head.allocation_id].look
+    if head is None or at is None:
+        return Seen(found, scheduler_failure="the controller's machine could not be asked")
+    try:
+        scheduler, failure = await _scheduler(at, questions, answers[head.allocation_id])
+    except _OtherWords as other:
+        _, text = await _site(machines, head, other.questions)
+        scheduler, failure = await _scheduler(at, other.questions, text)
+    return Seen(found, _document(at), scheduler, failure)
+
+
+class _OtherWords(Exception):
+    """The release that runs is asked in other words than those used."""
+
+    def __init__(self, questions: Questions) -> None:
+        super().__init__()
+        self.questions = questions
+
+
+def _questions(target: Target) -> Questions:
+    """What to ask, in the words of the release that ran when it was last looked at."""
+    try:
+        version = SlurmVersion.parse(target.instance.runtime_version)
+    except ValueError:
+        return (CONFIG,)
+    return (CONFIG, *Slurm(answering({}), version).questions)
+
+
+async def _site(machines: Machines, site: Site, questions: Questions) -> tuple[SiteSeen, str]:
+    machine = await machines.open(site.allocation_id)
+    # A controller that is down would keep every question waiting for its time limit.
+    asking = ""
+    if questions:
+        asking = f"if systemctl is-active --quiet slurmctld; then\n{batch_script(questions)}fi\n"
+    ran = await machine.run(asking + LOOK.text, env=LOOK.environment, timeout=SECONDS)
+    ended = time.time()
+    try:
+        look = machine_look(ran.stdout)
+        record = record_of(look)
+    except (LookError, DocumentError) as error:
+        return SiteSeen(failure=f"what it says cannot be read: {error}"), ""
+    late = look.now - (ended - ran.seconds)
+    early = look.now - ended
+    skew = 0.0 if early <= 0 <= late else min(early, late, key=abs)
+    return SiteSeen(MachineLook(**{**vars(look), "skew": skew}), record), ran.stdout
+
+
+def _document(look: MachineLook) -> ClusterDocument | None:
+    try:
+        return cluster_document_of(look)
+    except DocumentError:
+        return None
+
+
+async def _scheduler(
+    look: MachineLook, questions: Questions, text: str
+) -> tuple[SchedulerSeen | None, str]:
+    unit = look.unit("slurmctld")
+    if not unit.up:
+        return None, f"slurmctld is {unit.active}"
+    try:
+        answers: dict[tuple[str, ...], Result] = batch_answers(questions, text)
+        slurm = await slurm_connect(answering(answers))
+        if not set(slurm.questions) <= set(answers):
+            raise _OtherWords((CONFIG, *slurm.questions))
+        return SchedulerSeen(slurm.version, await slurm.nodes(), await slurm.jobs()), ""
+    except SlurmCommandError as error:
+        return None, str(error)
+    except ValueError as error:
+        return None, f"the answers cannot be read: {error}"

@@ -1,0 +1,153 @@
+"""What a look says about one machine. Pure: reads the text of `look.sh`, runs nothing."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuaas_slurm.onmachine.scripts import PLUGIN_FILES, PMIX_LIBRARY
+
+ACTIVE = "active"
+
+
+class LookError(ValueError):
+    """A machine answered something that is no look; nothing is known about it."""
+
+
+@dataclass(frozen=True)
+class FileSeen:
+    """A file that is there."""
+
+    digest: str
+    mode: int
+    owner: str
+    group: str
+    written_at: int = 0
+
+
+@dataclass(frozen=True)
+class UnitSeen:
+    """A service as systemd has it."""
+
+    load: str = "not-found"
+    active: str = "inactive"
+    sub: str = ""
+    result: str = ""
+    enabled: str = ""
+    pid: int = 0
+    restarts: int = 0
+    started_at: int = 0
+
+    @property
+    def up(self) -> bool:
+        """It runs."""
+        return self.active == ACTIVE
+
+
+@dataclass(frozen=True)
+class MachineLook:
+    """One machine at one moment. `skew` is how far its clock is ahead, in seconds."""
+
+    system: str
+    codename: str
+    hostname: str
+    now: float
+    record: Mapping[str, Any] | None = None
+    cluster: Mapping[str, Any] | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, FileSeen] = field(default_factory=dict)
+    units: Mapping[str, UnitSeen] = field(default_factory=dict)
+    present: frozenset[str] = frozenset()
+    skew: float = 0.0
+
+    def unit(self, name: str) -> UnitSeen:
+        """A service; one that is not installed is as such."""
+        return self.units.get(name, UnitSeen())
+
+    @property
+    def plugins(self) -> frozenset[str]:
+        """The plugins that matter and are installed."""
+        return frozenset(name for path, name in PLUGIN_FILES.items() if path in self.present)
+
+    @property
+    def pmix_library(self) -> bool:
+        """The library the plugin opens is there under the name it opens."""
+        return PMIX_LIBRARY in self.present
+
+
+def machine_look(text: str) -> MachineLook:
+    """Return what a look says; a text that ends too early is no look at all."""
+    rows = [line.partition("\t")[::2] for line in text.splitlines() if "\t" in line]
+    if not rows or rows[-1] != ("end", "look"):
+        raise LookError(f"the look ended early: {text[-300:]!r}")
+    single = dict(rows)
+    try:
+        system, codename = single["os"].split(" ", 1)
+        return MachineLook(
+            system=system,
+            codename=codename,
+            hostname=single["hostname"].partition(".")[0].lower(),
+            now=float(single["now"]),
+            record=_document(single.get("record")),
+            cluster=_document(single.get("cluster")),
+            packages=_packages([value for word, value in rows if word == "package"]),
+            files=_files(rows),
+            units=_units([value for word, value in rows if word == "unit"]),
+            present=frozenset(value for word, value in rows if word == "present"),
+        )
+    except (KeyError, ValueError) as error:
+        raise LookError(f"the look cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _document(text: str | None) -> dict[str, Any] | None:
+    """A document of ours; one that was half written by hand is as good as none."""
+    if text is None:
+        return None
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise LookError("a document of ours is no object")
+    return found
+
+
+def _packages(values: list[str]) -> dict[str, str]:
+    words = (value.split(" ", 2) for value in values)
+    return {name: version for status, name, version in words if status == "installed"}
+
+
+def _files(rows: list[tuple[str, str]]) -> dict[str, FileSeen]:
+    digests: dict[str, str] = {}
+    found: dict[str, FileSeen] = {}
+    for word, value in rows:
+        if word == "digest":
+            digest, _, path = value.partition("  ")
+            digests[path] = digest
+        elif word == "mode":
+            mode, owner, group, written, path = value.split(" ", 4)
+            found[path] = FileSeen(digests.get(path, ""), int(mode, 8), owner, group, int(written))
+    return found
+
+
+def _units(values: list[str]) -> dict[str, UnitSeen]:
+    found: dict[str, UnitSeen] = {}
+    fields: dict[str, str] = {}
+    for value in [*values, ""]:
+        if value:
+            name, _, said = value.partition("=")
+            fields[name] = said
+        elif fields:
+            found[fields["Id"].removesuffix(".service")] = _unit(fields)
+            fields = {}
+    return found
+
+
+def _unit(fields: Mapping[str, str]) -> UnitSeen:
+    return UnitSeen(
+        load=fields["LoadState"],
+        active=fields["ActiveState"],
+        sub=fields["SubState"],
+        result=fields.get("Result", ""),
+        enabled=fields.get("UnitFileState", ""),
+        pid=int(fields.get("MainPID") or 0),
+        restarts=int(fields.get("NRestarts") or 0),
+        started_at=int(fields.get("InactiveExitTimestamp", "").removeprefix("@") or 0),
+    )

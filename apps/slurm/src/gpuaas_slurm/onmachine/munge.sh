@@ -1,0 +1,10 @@
+# Puts the key in place (standard input) and has munge read it; an old key is never left in use.
+systemctl stop munge
+umask 077
+cat >/etc/munge/munge.key.new
+chown munge:munge /etc/munge/munge.key.new
+chmod 400 /etc/munge/munge.key.new
+mv -f /etc/munge/munge.key.new /etc/munge/munge.key
+systemctl is-enabled --quiet munge || systemctl enable --quiet munge
+systemctl start munge
+munge -n | unmunge >/dev/null

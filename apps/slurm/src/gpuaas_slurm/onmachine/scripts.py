@@ -1,0 +1,92 @@
+"""The scripts, as the steps run them: text from this folder, and the environment it needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+from gpuaas_slurm.distribution import PLUGINS, PMIX_FOLDER
+from gpuaas_slurm.render.cgroup_conf import PATH as CGROUP_CONF
+from gpuaas_slurm.render.gres_conf import PATH as GRES_CONF
+from gpuaas_slurm.render.slurm_conf import PATH as SLURM_CONF
+from gpuaas_slurm.render.slurm_conf import PLUGSTACK
+from gpuaas_slurm.render.slurmdbd_conf import DATABASE_PATH
+from gpuaas_slurm.render.slurmdbd_conf import PATH as SLURMDBD_CONF
+from gpuaas_slurm.render.topology_conf import PATH as TOPOLOGY_CONF
+from gpuaas_slurm.render.units import DROP_IN, FOLDER
+
+HOME = "/var/lib/gpuaas-slurm"
+"""What the app itself keeps on a machine: what it found, made and decided there."""
+
+MUNGE_KEY = "/etc/munge/munge.key"
+UNITS = ("munge", "mariadb", "slurmdbd", "slurmctld", "slurmd")
+DROP_INS = tuple(f"{FOLDER}/{unit}.service.d/{DROP_IN}" for unit in UNITS[2:])
+CONFIGURATION = (
+    SLURM_CONF,
+    PLUGSTACK,
+    CGROUP_CONF,
+    TOPOLOGY_CONF,
+    GRES_CONF,
+    SLURMDBD_CONF,
+    DATABASE_PATH,
+    *DROP_INS,
+)
+"""Every file a renderer can ask for; one that is there and is not asked for is drift."""
+
+PLUGIN_FILES = {f"{PLUGINS}/{name}.so": name for name in ("gpu_nvml", "mpi_pmix")}
+PMIX_LIBRARY = f"{PMIX_FOLDER}/libpmix.so"
+DATABASE_MADE = f"{HOME}/database.made"
+INSTALLING = f"{HOME}/installing"
+PACKAGES = (
+    "mariadb-server",
+    "munge",
+    "slurm-client",
+    "slurm-wlm-mysql-plugin",
+    "slurmctld",
+    "slurmd",
+    "slurmdbd",
+    "libpmix2",
+    "libpmix2t64",
+)
+
+
+@dataclass(frozen=True)
+class Script:
+    """What to run on one machine; the look that follows shows what it made."""
+
+    name: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    input: bytes = b""
+    timeout: float = 60.0
+
+    @property
+    def text(self) -> str:
+        """The script, which ends at the first command that fails, and a look at what is there."""
+        # Not `(…) || exit`: on the left of `||` the shell forgets that it should end at a failure.
+        return (
+            f"(\nset -eu\n{script_text(self.name)}) >&2\nstatus=$?\n"
+            f'[ "$status" -eq 0 ] || exit "$status"\n{script_text("look")}'
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Its own values, and what the look needs to know."""
+        return {**_LOOK_ENV, **self.env}
+
+
+LOOK = Script("nothing")
+"""The look alone."""
+
+_LOOK_ENV = {
+    "HOME_FOLDER": HOME,
+    "PACKAGES": " ".join(PACKAGES),
+    "FILES": " ".join((*CONFIGURATION, MUNGE_KEY)),
+    "PROBED": " ".join((*PLUGIN_FILES, PMIX_LIBRARY, DATABASE_MADE, INSTALLING)),
+    "UNITS": " ".join(UNITS),
+}
+
+
+@cache
+def script_text(name: str) -> str:
+    """The text of a script of this folder."""
+    return files("gpuaas_slurm.onmachine").joinpath(f"{name}.sh").read_text()

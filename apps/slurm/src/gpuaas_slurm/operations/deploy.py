@@ -1,0 +1,45 @@
+"""Deploy: from bare machines to a cluster whose test job ran on every worker."""
+
+from collections.abc import Sequence
+
+from gpuaas_sdk import Step
+from gpuaas_slurm.operations.scope import Scope
+from gpuaas_slurm.sites import Site
+from gpuaas_slurm.steps.accounts import Accounts
+from gpuaas_slurm.steps.daemons import Database, Slurmctld, Slurmd, Slurmdbd
+from gpuaas_slurm.steps.nodes import Admitted, Registered, Trial
+from gpuaas_slurm.steps.prepare import Configure, Install, MungeKey, Preflight
+
+
+def deploy(scope: Scope) -> Sequence[Step]:
+    """All machines of the instance at once; the order is that in which daemons need each other.
+
+    Accounting and its tree are there before the controller answers for the first time, so that no
+    job can ever meet a missing account.
+    """
+    ground, maker = scope.ground, scope.maker
+    sites, head, workers = ground.sites, (ground.controller,), ground.workers
+    return [
+        Preflight(ground, maker, sites),
+        Install(ground, scope.packages, sites),
+        MungeKey(ground, maker, sites),
+        Configure(ground, maker, sites),
+        Database(ground, head),
+        Slurmdbd(ground, head),
+        Accounts(ground),
+        Slurmctld(ground, head),
+        *worker_steps(scope, workers),
+    ]
+
+
+def worker_steps(scope: Scope, workers: Sequence[Site]) -> list[Step]:
+    """From configured machines to nodes users' jobs run on."""
+    if not workers:
+        return []
+    ground, maker, sites = scope.ground, scope.maker, tuple(workers)
+    return [
+        Slurmd(ground, sites),
+        Registered(ground, maker, sites),
+        Trial(ground, maker, sites),
+        Admitted(ground, maker, sites),
+    ]

@@ -1,0 +1,40 @@
+"""Accounting's tree: the cluster and the project's account, there before a job can be."""
+
+from typing import ClassVar
+
+from gpuaas_sdk import Context, Step, TemporaryFailure
+from gpuaas_slurm.commands import ControllerSilentError
+from gpuaas_slurm.documents import ClusterDocument
+from gpuaas_slurm.ground import Ground
+
+
+class Accounts(Step):
+    """Accounting knows the cluster and every account."""
+
+    name = "accounts"
+    deadline_seconds: ClassVar[int | None] = 120
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+
+    async def check(self, ctx: Context) -> bool:
+        """Whether all of it is there."""
+        del ctx
+        return not await self._missing(await self.ground.known())
+
+    async def do(self, ctx: Context) -> None:
+        """Add what is missing."""
+        document = await self.ground.known()
+        slurm = await self.ground.slurm()
+        name = document.cluster.name
+        await slurm.tree_add(name, tuple(document.accounts.values()))
+        ctx.say(f"cluster {name}, account {', '.join(document.accounts.values())}")
+
+    async def _missing(self, document: ClusterDocument) -> set[tuple[str, str]]:
+        try:
+            known = await (await self.ground.slurm()).associations()
+        except ControllerSilentError as error:
+            text = f"slurmdbd does not answer: {error}"
+            raise TemporaryFailure("accounting_silent", text, delay=5) from error
+        wanted = {(document.cluster.name, one) for one in ("root", *document.accounts.values())}
+        return wanted - {(one.cluster, one.account) for one in known}

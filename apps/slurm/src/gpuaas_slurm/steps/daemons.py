@@ -1,0 +1,123 @@
+"""Daemons, in the order they need each other: database, accounting, controller, workers."""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from gpuaas_sdk import Context
+from gpuaas_slurm.ground import Ground
+from gpuaas_slurm.model import Accounting
+from gpuaas_slurm.onmachine.look import MachineLook
+from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, Script
+from gpuaas_slurm.render.cgroup_conf import PATH as CGROUP_CONF
+from gpuaas_slurm.render.gres_conf import PATH as GRES_CONF
+from gpuaas_slurm.render.slurm_conf import PATH as SLURM_CONF
+from gpuaas_slurm.render.slurm_conf import STATE
+from gpuaas_slurm.render.slurmdbd_conf import DATABASE_PATH, database_statements
+from gpuaas_slurm.render.slurmdbd_conf import PATH as SLURMDBD_CONF
+from gpuaas_slurm.sites import Site
+from gpuaas_slurm.steps.base import OnSites
+
+READS = {
+    "mariadb": (DATABASE_PATH,),
+    "slurmdbd": (SLURMDBD_CONF,),
+    "slurmctld": (SLURM_CONF, CGROUP_CONF),
+    "slurmd": (SLURM_CONF, CGROUP_CONF, GRES_CONF),
+}
+"""The files each daemon reads when it starts. A slurmd's drop-in is not among them: it says how
+the node registers, and counts from the next start on."""
+
+
+def stale(look: MachineLook, unit: str) -> bool:
+    """Whether a daemon runs on files older than those that are there now."""
+    started = look.unit(unit).started_at
+    return any(
+        look.files[path].written_at > started for path in READS.get(unit, ()) if path in look.files
+    )
+
+
+def fresh(look: MachineLook, unit: str) -> bool:
+    """Whether a daemon runs on the files that are there now."""
+    return look.unit(unit).up and not stale(look, unit)
+
+
+class Database(OnSites):
+    """The database runs with its settings, and holds accounting's database and user."""
+
+    name = "database"
+
+    async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
+        """Whether it runs, and was made ready."""
+        del ctx, site
+        return fresh(look, "mariadb") and DATABASE_MADE in look.present
+
+    async def make(self, ctx: Context, site: Site) -> None:
+        """Start it and make what accounting needs; each statement may run again."""
+        del ctx
+        document = await self.ground.known()
+        accounting = document.cluster.accounting or Accounting()
+        statements = "".join(f"{one};\n" for one in database_statements(accounting))
+        await self.ground.run(site, Script("database", input=statements.encode(), timeout=180))
+
+
+class Daemon(OnSites):
+    """A service runs on the files that are there, and answers."""
+
+    unit: ClassVar[str]
+    folders: ClassVar[tuple[str, ...]] = ()
+
+    async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
+        """Whether it runs, on the present files."""
+        del ctx, site
+        return fresh(look, self.unit)
+
+    async def make(self, ctx: Context, site: Site) -> None:
+        """Start it, or start it anew."""
+        del ctx
+        env = {"UNIT": self.unit, "FOLDERS": " ".join(self.folders)}
+        await self.ground.run(site, Script("start", env, timeout=180))
+
+
+class Slurmdbd(Daemon):
+    """Accounting answers."""
+
+    name = unit = "slurmdbd"
+
+
+class Slurmctld(Daemon):
+    """The controller answers."""
+
+    name = unit = "slurmctld"
+    folders = (STATE,)
+
+
+class Slurmd(Daemon):
+    """The workers' daemons run."""
+
+    name = unit = "slurmd"
+
+
+class Stopped(OnSites):
+    """Services do not run, and do not start by themselves."""
+
+    name = "stop"
+
+    def __init__(self, ground: Ground, sites: Iterable[Site], units: tuple[str, ...]) -> None:
+        super().__init__(ground, sites)
+        self.units = units
+
+    async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
+        """Whether none of them runs."""
+        del ctx, site
+        return not any(look.unit(unit).active not in {"inactive", "failed"} for unit in self.units)
+
+    async def make(self, ctx: Context, site: Site) -> None:
+        """Stop them, in this order."""
+        del ctx
+        await self.ground.run(
+            site, Script("stop", {"UNITS_DOWN": " ".join(self.units)}, timeout=240)
+        )
+
+    @property
+    def title(self) -> str:
+        """Named after what stops, since an operation stops several."""
+        return f"{self.name}_{self.units[0]}"

@@ -1,0 +1,204 @@
+"""Workers in the scheduler's eyes: registered, tried, opened to users."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import ClassVar
+
+from gpuaas_sdk import Context, PermanentFailure, Step, TemporaryFailure
+from gpuaas_sdk.machines import File
+from gpuaas_slurm.commands import ControllerSilentError, Node, Slurm, SlurmCommandError
+from gpuaas_slurm.documents import (
+    RECORD,
+    Record,
+    configuration_for,
+    document_text,
+)
+from gpuaas_slurm.ground import Ground
+from gpuaas_slurm.hostlist import compress
+from gpuaas_slurm.making import Maker
+from gpuaas_slurm.onmachine.scripts import Script
+from gpuaas_slurm.render.units import DROP_IN
+from gpuaas_slurm.sites import Site
+
+REGISTER_SECONDS = 60.0
+TRIAL_SECONDS = 60
+PAUSE = 0.2
+
+
+class OnNodes(Step):
+    """A step about the scheduler's view of some workers."""
+
+    deadline_seconds: ClassVar[int | None] = 300
+
+    def __init__(self, ground: Ground, maker: Maker, sites: Iterable[Site]) -> None:
+        self.ground = ground
+        self.maker = maker
+        self.sites = tuple(sites)
+
+    async def records(self) -> list[Record]:
+        """What the machines are, in the order of the sites."""
+        found = await self.ground.each(self.sites, self.maker.record)
+        return [found[site.allocation_id] for site in self.sites]
+
+    async def names(self) -> list[str]:
+        """What the scheduler calls them."""
+        return [record.machine.name for record in await self.records()]
+
+    async def seen(self, slurm: Slurm) -> dict[str, Node]:
+        """The nodes the scheduler knows."""
+        try:
+            return {node.name: node for node in await slurm.nodes()}
+        except ControllerSilentError as error:
+            raise TemporaryFailure(
+                "controller_silent", f"slurmctld does not answer: {error}", delay=5
+            ) from error
+
+
+class Registered(OnNodes):
+    """The scheduler knows the nodes, hears them, and finds nothing wrong with them."""
+
+    name = "register"
+
+    async def check(self, ctx: Context) -> bool:
+        """Whether all of them are there."""
+        del ctx
+        return not _waiting(await self.names(), await self.seen(await self.ground.slurm()))
+
+    async def do(self, ctx: Context) -> None:
+        """Wait until they have registered; a node that is refused says why."""
+        names, slurm = await self.names(), await self.ground.slurm()
+        clock = asyncio.get_running_loop().time
+        until = clock() + REGISTER_SECONDS
+        while True:
+            seen = await self.seen(slurm)
+            _refused_raise([seen[name] for name in names if name in seen])
+            waiting = _waiting(names, seen)
+            if not waiting:
+                break
+            if clock() > until:
+                raise await self._silent(waiting, seen)
+            ctx.safe_point()
+            await asyncio.sleep(PAUSE)
+        ctx.say(f"{compress(names)} registered")
+
+    async def _silent(self, waiting: list[str], seen: dict[str, Node]) -> TemporaryFailure:
+        """What the machine itself says of a node that does not come."""
+        records = dict(zip(self.sites, await self.records(), strict=True))
+        site = next(s for s, record in records.items() if record.machine.name == waiting[0])
+        machine = await self.ground.machines.open(site.allocation_id)
+        ran = await machine.run("journalctl --no-pager --output=cat --lines=8 --unit=slurmd")
+        node = seen.get(waiting[0])
+        state = "unknown to slurmctld" if node is None else f"{node.state} {node.reason}".strip()
+        return TemporaryFailure(
+            "node_not_registered",
+            f"{compress(waiting)} did not register within {REGISTER_SECONDS:g} s"
+            f" ({waiting[0]} is {state}); its slurmd says: {ran.stdout.strip()[-800:]}",
+            detail={"nodes": waiting, "slurmd": ran.stdout[-2000:]},
+        )
+
+
+class Trial(OnNodes):
+    """A job runs on every node before any user's can."""
+
+    name = "test_job"
+
+    async def check(self, ctx: Context) -> bool:
+        """Whether they passed before."""
+        del ctx
+        return all(record.machine.admitted for record in await self.records())
+
+    async def do(self, ctx: Context) -> None:
+        """Run it on all at once; when that fails, on each, to name the one at fault."""
+        names = [r.machine.name for r in await self.records() if not r.machine.admitted]
+        slurm = await self.ground.slurm()
+        try:
+            ran = await slurm.trial(names, TRIAL_SECONDS)
+        except SlurmCommandError as error:
+            raise await self._fault(slurm, names, error) from error
+        if ran != tuple(sorted(names)):
+            text = f"The test job should have run on {compress(names)} and ran on {compress(ran)}."
+            raise TemporaryFailure("test_job_failed", text)
+        ctx.say(f"srun on {compress(names)}")
+
+    async def verify(self, ctx: Context) -> bool:
+        """It ran: `do` raises otherwise, and admission is a step of its own."""
+        del ctx
+        return True
+
+    async def _fault(
+        self, slurm: Slurm, names: list[str], error: SlurmCommandError
+    ) -> TemporaryFailure:
+        for name in names if len(names) > 1 else ():
+            try:
+                await slurm.trial([name], TRIAL_SECONDS)
+            except SlurmCommandError as own:
+                error, names = own, [name]
+                break
+        return TemporaryFailure(
+            "test_job_failed",
+            f"The test job failed on {compress(names)}: {error}",
+            detail={"nodes": names, "command": " ".join(error.result.argv)},
+        )
+
+
+class Admitted(OnNodes):
+    """Users' jobs can run on the nodes, now and after any restart."""
+
+    name = "admit"
+
+    async def check(self, ctx: Context) -> bool:
+        """Whether both the machines and the scheduler say so."""
+        del ctx
+        records = await self.records()
+        if not all(record.machine.admitted for record in records):
+            return False
+        seen = await self.seen(await self.ground.slurm())
+        return all(self._open(record, seen) for record in records)
+
+    async def do(self, ctx: Context) -> None:
+        """Write it down on the machines, then open the nodes."""
+        document = await self.ground.known()
+        await self.ground.each(self.sites, self._write)
+        records = await self.records()
+        slurm = await self.ground.slurm()
+        features = records[0].machine.features
+        names = [record.machine.name for record in records]
+        await slurm.nodes_open(names, features, document.cluster.partitions)
+        ctx.say(f"{compress(names)} open to users")
+
+    @staticmethod
+    def _open(record: Record, seen: dict[str, Node]) -> bool:
+        node = seen.get(record.machine.name)
+        return node is not None and set(record.machine.features) <= set(node.features)
+
+    async def _write(self, site: Site) -> None:
+        """The node registers as an open one from its next start on."""
+        document, record = await self.ground.known(), await self.maker.record(site)
+        if record.machine.admitted:
+            return
+        record = replace(record, machine=replace(record.machine, admitted=True))
+        files = configuration_for(document.cluster, record.machine, worker=True)
+        (unit,) = [f for f in files if f.path.endswith(f"slurmd.service.d/{DROP_IN}")]
+        machine = await self.ground.machines.open(site.allocation_id)
+        await machine.put(
+            File(unit.path, unit.text.encode()), File(RECORD, document_text(record).encode())
+        )
+        await self.ground.run(site, Script("reload", {"UNWANTED": ""}))
+
+
+def _waiting(names: list[str], seen: dict[str, Node]) -> list[str]:
+    """The nodes that did not come yet: unknown, or known and not heard of."""
+    return [n for n in names if n not in seen or not seen[n].responding or not seen[n].version]
+
+
+def _refused_raise(nodes: list[Node]) -> None:
+    """A node that registered with less than it should have will not become better by waiting."""
+    wrong = [node for node in nodes if "INVALID_REG" in node.flags]
+    if wrong:
+        said = "; ".join(f"{node.name}: {node.reason or 'no reason given'}" for node in wrong)
+        raise PermanentFailure(
+            "node_refused",
+            f"slurmctld refuses what nodes say of themselves: {said}. Reconcile when the machine"
+            " is as it was, or replace it.",
+        )

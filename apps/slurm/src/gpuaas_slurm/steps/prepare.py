@@ -1,0 +1,186 @@
+"""Before a daemon runs: examine the machines, install packages, place the key and the files."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import ClassVar
+
+import msgspec
+
+from gpuaas_sdk import Context, PermanentFailure, Step
+from gpuaas_sdk.machines import File
+from gpuaas_slurm.delivery import Packages
+from gpuaas_slurm.distribution import DISTRIBUTIONS, Distribution
+from gpuaas_slurm.documents import configuration_for, documents_for
+from gpuaas_slurm.ground import Ground
+from gpuaas_slurm.making import Maker
+from gpuaas_slurm.onmachine.look import MachineLook
+from gpuaas_slurm.onmachine.scripts import CONFIGURATION, INSTALLING, MUNGE_KEY, Script
+from gpuaas_slurm.preflight import Problem, Subject, problems_of, summary
+from gpuaas_slurm.render import RenderedFile
+from gpuaas_slurm.sites import Site
+from gpuaas_slurm.steps.base import OnSites
+
+
+class Preflight(Step):
+    """Nothing stands in the way on these machines; everything that does is named at once."""
+
+    name = "preflight"
+    deadline_seconds: ClassVar[int | None] = 120
+
+    def __init__(self, ground: Ground, maker: Maker, sites: Iterable[Site]) -> None:
+        self.ground = ground
+        self.maker = maker
+        self.sites = tuple(sites)
+
+    async def do(self, ctx: Context) -> None:
+        """Examine; what was found in the way is the failure."""
+        addresses = await self.ground.each(
+            self.ground.sites, lambda site: self.maker.services.address(site.allocation_id)
+        )
+        document = await self.ground.document()
+        containment = None if document is None else document.cluster.containment
+
+        async def examined(site: Site) -> list[Problem]:
+            others = self.ground.sites if site.controller else (self.ground.controller,)
+            peers = {
+                addresses[other.allocation_id]: other.node or other.allocation_id
+                for other in others
+                if other is not site and (other in self.sites or other.controller)
+            }
+            facts = await self.ground.facts(site, tuple(peers))
+            look = await self.ground.look(site)
+            subject = Subject(site, look, facts, ctx.instance.id, peers, containment)
+            return problems_of(subject)
+
+        found = await self.ground.each(self.sites, examined)
+        problems = [problem for site in self.sites for problem in found[site.allocation_id]]
+        if problems:
+            raise PermanentFailure(
+                "preflight_failed",
+                summary(problems),
+                detail={"problems": [msgspec.to_builtins(problem) for problem in problems]},
+            )
+        ctx.say(f"{len(self.sites)} machines examined, nothing in the way")
+
+
+class Install(OnSites):
+    """The packages are installed; none of their daemons was started by it."""
+
+    name = "install"
+    deadline_seconds = 900
+
+    def __init__(self, ground: Ground, packages: Packages, sites: Iterable[Site]) -> None:
+        super().__init__(ground, sites)
+        self.packages = packages
+
+    async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
+        """Whether every package is there, whole."""
+        del ctx
+        distribution = _distribution(look)
+        wanted = distribution.packages(site.roles)
+        linked = all(link.path in look.present for link in distribution.links)
+        return set(wanted) <= set(look.packages) and linked and INSTALLING not in look.present
+
+    async def make(self, ctx: Context, site: Site) -> None:
+        """Bring the packages to the machine and install them."""
+        look = await self.ground.look(site)
+        distribution = _distribution(look)
+        machine = await self.ground.machines.open(site.allocation_id)
+        source = await self.packages.delivered(ctx, site, look, machine)
+        links = " ".join(f"{link.path}:{link.target}" for link in distribution.links)
+        names = " ".join(distribution.packages(site.roles))
+        env = {"NAMES": names, "LINKS": links, **source}
+        await self.ground.run(site, Script("install", env, timeout=850))
+
+
+class MungeKey(OnSites):
+    """Every machine has the instance's key, from custody, and munge uses it."""
+
+    name = "munge"
+
+    def __init__(self, ground: Ground, maker: Maker, sites: Iterable[Site]) -> None:
+        super().__init__(ground, sites)
+        self.maker = maker
+        self._key: bytes | None = None
+
+    async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
+        """Whether the key is there and munge runs."""
+        del site
+        if not look.unit("munge").up or MUNGE_KEY not in look.files:
+            return False
+        return look.files[MUNGE_KEY].digest == hashlib.sha256(await self._wanted(ctx)).hexdigest()
+
+    async def make(self, ctx: Context, site: Site) -> None:
+        """Put the key in place; munge is stopped meanwhile, so that no old one stays in use."""
+        await self.ground.run(site, Script("munge", input=await self._wanted(ctx)))
+
+    async def _wanted(self, ctx: Context) -> bytes:
+        if self._key is None:
+            self._key = await self.maker.services.munge_key(ctx)
+        return self._key
+
+
+class Configure(OnSites):
+    """Every machine has its files of the cluster's present generation, and no others of ours."""
+
+    name = "configure"
+
+    def __init__(self, ground: Ground, maker: Maker, sites: Iterable[Site]) -> None:
+        super().__init__(ground, sites)
+        self.maker = maker
+
+    async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
+        """Whether every file is as rendered, and what the machine is stands in its record."""
+        del ctx
+        document, record = await self.maker.document(), await self.maker.record(site)
+        if await self.ground.record(site) != record:
+            return False
+        if site.controller and await self.ground.document() != document:
+            return False
+        wanted = configuration_for(document.cluster, record.machine, worker=site.worker)
+        return not drifted(look, wanted) and not unwanted(look, wanted)
+
+    async def make(self, ctx: Context, site: Site) -> None:
+        """Put the files in place; the documents last, since they say that the rest is there."""
+        del ctx
+        document, record = await self.maker.document(), await self.maker.record(site)
+        look = await self.ground.look(site)
+        wanted = configuration_for(document.cluster, record.machine, worker=site.worker)
+        machine = await self.ground.machines.open(site.allocation_id)
+        kept = documents_for(document, record)
+        await machine.put(*(_file(file) for file in (*wanted, *kept)))
+        gone = " ".join(unwanted(look, wanted))
+        await self.ground.run(site, Script("reload", {"UNWANTED": gone}))
+
+
+def drifted(look: MachineLook, wanted: Iterable[RenderedFile]) -> list[str]:
+    """Return the paths of files that are not as rendered."""
+    return [file.path for file in wanted if not _same(look, file)]
+
+
+def unwanted(look: MachineLook, wanted: Iterable[RenderedFile]) -> list[str]:
+    """Return the paths of files that should not be there."""
+    paths = {file.path for file in wanted}
+    return [path for path in CONFIGURATION if path in look.files and path not in paths]
+
+
+def _same(look: MachineLook, file: RenderedFile) -> bool:
+    seen = look.files.get(file.path)
+    return seen is not None and (seen.digest, seen.mode, seen.owner, seen.group) == (
+        hashlib.sha256(file.text.encode()).hexdigest(),
+        file.mode,
+        file.owner,
+        file.group,
+    )
+
+
+def _file(file: RenderedFile) -> File:
+    return File(file.path, file.text.encode(), file.mode, file.owner, file.group)
+
+
+def _distribution(look: MachineLook) -> Distribution:
+    found = DISTRIBUTIONS.get(look.codename)
+    if found is None:
+        text = f"Packages for {look.system} {look.codename} are not known."
+        raise PermanentFailure("system_unknown", text)
+    return found
