@@ -36,8 +36,8 @@ _WORDS = {
     "artifact": "What can be installed, from the intent to publish it. `ingesting` puts it together"
     " and verifies its digest; `promoted` means that a channel points at it; the content of what is"
     " `retired` or `failed` is deleted, its record stays.",
-    "artifact trust": "Whether a key its source trusts vouches for an artifact. `revoked` is left"
-    " by the signature of another trusted key.",
+    "artifact trust": "Whether a key its source trusts vouches for an artifact. `revoked` is"
+    " final: what is good after all is published anew.",
 }
 
 

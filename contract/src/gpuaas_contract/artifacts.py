@@ -188,9 +188,13 @@ class ArtifactKey(Model):
 
 
 class ArtifactKeyRevoke(Input):
-    """Trust a key no longer: what it alone vouched for is revoked with it."""
+    """Trust a key no longer."""
 
     reason: Reason
+    distrust: Annotated[
+        bool,
+        Field(description="What it vouched for is revoked too; else it is unverified again"),
+    ] = True
 
 
 class ArtifactCreate(Input):

@@ -105,6 +105,8 @@ class TimelineKind(StrEnum):
     REQUEST = "request"
     AUDIT = "audit"
     ALLOCATION = "allocation"
+    ARTIFACT = "artifact"
+    ARTIFACT_DELIVERY = "artifact_delivery"
     INSTANCE = "instance"
     MEMBER = "member"
     OPERATION = "operation"

@@ -287,9 +287,8 @@ TRUST: Final = _machine(
     ArtifactTrust,
     {
         "unverified": "verified failed_verification revoked",
-        "verified": "revoked",
+        "verified": "unverified revoked",
         "failed_verification": "verified revoked",
-        "revoked": "verified",
     },
 )
 

@@ -13,7 +13,8 @@ import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gpuaas_contract.common import CORRELATION_HEADER, CORRELATION_PATTERN
+from gpuaas_contract.artifacts import PART_BYTES_MAX
+from gpuaas_contract.common import API_PREFIX, CORRELATION_HEADER, CORRELATION_PATTERN
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.events import EVENT_STREAM_MEDIA_TYPE
 from gpuaas_platform.http.errors import problem_response
@@ -28,6 +29,8 @@ _SECURITY_HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
+# A part of an artifact is larger than any other body; its route streams it.
+_PART_PATH: Final = re.compile(rf"{API_PREFIX}/artifacts/[^/]+/parts/[^/]+")
 _NO_ROUTE: Final = "none"  # one label for every path that is not ours
 
 
@@ -74,7 +77,7 @@ class Edge:
         started = time.perf_counter()
         telemetry.IN_FLIGHT.inc()
         try:
-            limited = _limited(Headers(scope=scope), receive, self._max)
+            limited = _limited(Headers(scope=scope), receive, self._limit_of(scope))
             await self._app(scope, limited, exchange.send)
         except PlatformError as error:
             await exchange.fail(error, receive)
@@ -85,6 +88,11 @@ class Edge:
         finally:
             exchange.end(time.perf_counter() - started)
             structlog.contextvars.clear_contextvars()
+
+    def _limit_of(self, scope: Scope) -> int:
+        if scope["method"] == "PUT" and _PART_PATH.fullmatch(scope["path"]):
+            return PART_BYTES_MAX
+        return self._max
 
 
 class _Exchange:

@@ -6,9 +6,10 @@ Everything here takes a connection, so that a room reads it inside its own trans
 from dataclasses import dataclass
 
 from gpuaas_platform.identity.places import project_place, scope_place, tenant_place
-from gpuaas_platform.identity.store import access, machines, people
+from gpuaas_platform.identity.store import access, machines, people, tenancy
 from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.database import Connection
+from gpuaas_platform.kernel.problems import not_found
 
 __all__ = [
     "PersonFacts",
@@ -17,6 +18,7 @@ __all__ = [
     "project_place",
     "scope_place",
     "service_account_facts",
+    "tenant_name",
     "tenant_place",
 ]
 
@@ -71,3 +73,11 @@ async def person_facts(conn: Connection, user_id: str) -> PersonFacts | None:
         display_name=row["display_name"],
         active=row["active"],
     )
+
+
+async def tenant_name(conn: Connection, org_id: str) -> str:
+    """What a tenant is called; a name never changes."""
+    row = await tenancy.tenant_read(conn, org_id)
+    if row is None:
+        raise not_found("tenant", org_id)
+    return str(row["name"])

@@ -76,6 +76,14 @@ async def authenticated_call(request: Request) -> Call:
     return call
 
 
+async def streamed_call(request: Request) -> Call:
+    """A call whose body is streamed by its route: repeating it is harmless, so no key is kept."""
+    platform: Platform = request.app.state.platform
+    caller = await platform.authenticate(platform, request)
+    _limit(platform, caller.id)
+    return _call_made(request, platform, caller, None, b"")
+
+
 async def open_call(request: Request) -> Call:
     """A call by nobody in particular, limited by its address."""
     platform: Platform = request.app.state.platform
@@ -111,7 +119,15 @@ class _KnownCaller(SecurityBase):
         return await authenticated_call(request)
 
 
+class _KnownStreaming(_KnownCaller):
+    """`streamed_call`, told in the same way."""
+
+    async def __call__(self, request: Request) -> Call:
+        return await streamed_call(request)
+
+
 CallDep = Annotated[Call, Depends(_KnownCaller())]
+StreamedCallDep = Annotated[Call, Depends(_KnownStreaming())]
 OpenCallDep = Annotated[Call, Depends(open_call)]
 
 
@@ -140,6 +156,12 @@ async def _call(request: Request, platform: Platform, caller: Caller) -> Call:
         target = f"{request.method} {request.scope['path']}?{query}\n".encode()
         # Keyed by the caller's key, which is not stored: a body may hold a password.
         digest = hmac.digest(key.encode(), target + await request.body(), "sha256")
+    return _call_made(request, platform, caller, key, digest)
+
+
+def _call_made(
+    request: Request, platform: Platform, caller: Caller, key: str | None, digest: bytes
+) -> Call:
     return Call(
         platform=platform,
         caller=caller,

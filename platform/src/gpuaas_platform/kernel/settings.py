@@ -71,6 +71,42 @@ class Settings(BaseSettings):
     vault_timeout_seconds: Annotated[
         float, Field(gt=0, le=60, description="How long it may take to answer")
     ] = 5.0
+    artifact_store: Annotated[
+        Literal["folder", "s3"],
+        Field(description="Where artifacts lie: a folder all replicas share, or a bucket of S3"),
+    ] = "folder"
+    artifact_dir: Annotated[
+        Path | None, Field(description="That folder; without it, `artifacts` in the data folder")
+    ] = None
+    s3_endpoint: Annotated[
+        str | None, Field(pattern=r"^https?://", description="Address of S3 or what speaks like it")
+    ] = None
+    s3_region: Annotated[str, Field(description="Region requests to S3 are signed for")] = (
+        "us-east-1"
+    )
+    s3_bucket: Annotated[
+        str | None, Field(pattern=r"^[a-z0-9.-]{3,63}$", description="Bucket of the artifacts")
+    ] = None
+    s3_prefix: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9._-]+$", description="What names in the bucket begin with")
+    ] = "artifacts"
+    s3_access_key: Annotated[str | None, Field(description="Id of the key to S3")] = None
+    s3_secret_key_file: Annotated[
+        Path | None, Field(description="File with the secret of the key to S3")
+    ] = None
+    artifact_max_bytes: Annotated[
+        int, Field(ge=1, description="Size an artifact may have at most")
+    ] = 100 * 1024**3
+    artifact_tenant_bytes: Annotated[
+        int, Field(ge=0, description="What the artifacts of a tenant may take together")
+    ] = 1024**4
+    artifact_streams_max: Annotated[
+        int, Field(ge=1, description="Machines a replica lets fetch artifacts at once")
+    ] = 512
+    artifact_allowed_networks: Annotated[
+        tuple[IPv4Network | IPv6Network, ...],
+        Field(description="Networks registries of tenants may be in though they are private"),
+    ] = ()
     audit_head_seconds: Annotated[
         float, Field(gt=0, description="How often a changed audit chain's head is signed and told")
     ] = 600.0

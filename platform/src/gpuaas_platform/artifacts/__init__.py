@@ -1,0 +1,1 @@
+"""Artifacts: what apps install, from sources policy allows, fetched by machines and verified."""

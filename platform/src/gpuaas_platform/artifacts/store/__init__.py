@@ -1,0 +1,1 @@
+"""SQL of the artifacts room; called by this room alone."""
