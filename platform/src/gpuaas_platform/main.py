@@ -24,6 +24,8 @@ from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.clock import Clock
 from gpuaas_platform.kernel.database import Database
 from gpuaas_platform.kernel.embedded import EmbeddedError, EmbeddedPostgres
+from gpuaas_platform.kernel.keyring import keyring_path
+from gpuaas_platform.kernel.keyring_file import keyring_parser_add
 from gpuaas_platform.kernel.limits import RateLimiter
 from gpuaas_platform.kernel.logs import logs_configure
 from gpuaas_platform.kernel.migrate import SchemaError, migrate
@@ -74,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     migration.set_defaults(run=_migrate)
     admin_parser_add(commands, _admin_create)
     audit_parser_add(commands, _audit_verify)
+    keyring_parser_add(commands, lambda: keyring_path(Settings()))
     contract = commands.add_parser("openapi", help="print the public contract as OpenAPI 3.1 JSON")
     contract.set_defaults(run=_openapi)
     return parser

@@ -19,7 +19,8 @@ from gpuaas_platform.audit import store
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.database import Connection
 from gpuaas_platform.kernel.elections import Duty, duty_running
-from gpuaas_platform.kernel.keyring import Keyring, KeyringError, keyring_of
+from gpuaas_platform.kernel.keyring import Keyring, keyring_of
+from gpuaas_platform.kernel.keyring_file import KeyringError
 
 CHAIN: Final = "audit-chain"
 PURPOSE: Final = "audit-head"

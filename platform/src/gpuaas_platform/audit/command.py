@@ -15,7 +15,8 @@ from gpuaas_platform.audit.chain import PURPOSE
 from gpuaas_platform.audit.offline import export_verify
 from gpuaas_platform.audit.verify import Scope, chain_verify
 from gpuaas_platform.kernel.call import Platform
-from gpuaas_platform.kernel.keyring import KeyringError, keyring_of
+from gpuaas_platform.kernel.keyring import keyring_of
+from gpuaas_platform.kernel.keyring_file import KeyringError
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - its only name

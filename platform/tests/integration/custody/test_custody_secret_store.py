@@ -27,7 +27,7 @@ from gpuaas_platform.custody.store.values import sweep_cancel
 from gpuaas_platform.custody.vault_store import VaultStore
 from gpuaas_platform.kernel import keyring as keyrings
 from gpuaas_platform.kernel.call import Platform, system_call
-from gpuaas_platform.kernel.keyring import KeyringError
+from gpuaas_platform.kernel.keyring_file import KeyringError
 from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.kernel.work import Work

@@ -2,12 +2,16 @@
 
 import dataclasses
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from gpuaas_platform.kernel.call import Platform
-from gpuaas_platform.kernel.keyring import KeyringError, keyring_of
+from gpuaas_platform.kernel.keyring import keyring_of
+from gpuaas_platform.kernel.keyring_file import KeyringError, key_add, key_use, keys_create
 
 
 async def test_the_file_is_made_once_and_readable_by_us_alone(platform: Platform) -> None:
@@ -51,6 +55,49 @@ async def test_a_file_others_can_read_is_refused(platform: Platform, tmp_path: P
     path.chmod(0o644)
     with pytest.raises(KeyringError, match="chmod 600"):
         await keyring_of(_replica(platform, path))
+
+
+async def test_a_key_is_rotated_while_the_platform_runs(platform: Platform) -> None:
+    path = platform.settings.data_dir / "keyring.json"
+    before = await keyring_of(platform)
+    sealed = before.seal(b"word", "a context")
+    name = key_add(path)
+    added = await keyring_of(platform)
+    assert added.active_id == before.active_id
+    assert name in added.ids
+    key_use(path, name)
+    after = await keyring_of(platform)
+    assert after.active_id == name
+    assert after.unseal(sealed, "a context") == b"word"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(path.parent.glob("keyring.json.*")) == [], "nothing is left aside"
+    known = await platform.db.fetch("SELECT key_id FROM keyring_keys")
+    assert {row["key_id"] for row in known} == set(after.ids)
+    with pytest.raises(KeyringError, match="There is no key"):
+        key_use(path, "0" * 16)
+
+
+async def test_what_is_in_use_stays_when_the_file_is_lost(platform: Platform) -> None:
+    before = await keyring_of(platform)
+    (platform.settings.data_dir / "keyring.json").unlink()
+    assert (await keyring_of(platform)).ids == before.ids
+
+
+def test_the_command_rotates(platform: Platform) -> None:
+    folder = platform.settings.data_dir
+    keys_create(folder / "keyring.json")
+
+    def said(*words: str) -> list[str]:
+        command = [str(Path(sys.executable).with_name("gpuaas-platform")), "keyring", *words]
+        environment = {**os.environ, "GPUAAS_DATA_DIR": str(folder)}
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return run.stdout.splitlines()
+
+    [first] = said("show")
+    assert first.endswith("in use")
+    [told] = said("rotate")
+    new = told.split()[0]
+    assert said("show") == [first.split()[0], f"{new}  in use"]
 
 
 def _replica(platform: Platform, path: Path) -> Platform:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gpuaas_platform.kernel.keyring import Keyring, KeyringError
+from gpuaas_platform.kernel.keyring import Keyring
+from gpuaas_platform.kernel.keyring_file import KeyringError
 
 _OLD, _NEW = b"o" * 32, b"n" * 32
 
