@@ -277,6 +277,68 @@ _CUSTODY: Final[dict[str, Case]] = {
     "runtime_secret_deliver": Case(At.PROJECT, _same({"task": "more"}), by="robot"),
 }
 
+_AGENT_NODE = {"node_id": "agent_node_id"}
+_AGENT_KEYS = {
+    "identity_key": USER_KEY.removesuffix(" me@laptop"),
+    "sealing_key": "q" * 42 + "A=",
+}
+_AGENT_POLL = {"agent_version": "0.1.0"}
+
+
+def _agent(body: dict[str, Any] | None = None) -> Case:
+    """By the agent of a node; nobody else is heard."""
+    return Case(At.PLATFORM, None if body is None else _same(body), by="node")
+
+
+_FLEET: Final[dict[str, Case]] = {
+    "enrolment_create": _platform(
+        {"node": {"name": "more", "region": "north", "sku": "small", "address": "more.lab"}}
+    ),
+    "enrolment_list": _PLATFORM,
+    "enrolment_read": _PLATFORM,
+    "enrolment_revoke": _platform({"reason": "Not needed."}),
+    "node_agent_read": Case(At.PLATFORM, by="root", params=_AGENT_NODE),
+    "node_facts_read": Case(At.PLATFORM, by="root", params=_AGENT_NODE),
+    "node_unenrol": Case(
+        At.PLATFORM, _same({"reason": "It moves."}), by="root", params=_AGENT_NODE
+    ),
+    "node_task_create": Case(
+        At.PROJECT,
+        _same({"spec": {"kind": "run_script", "script": "true"}}),
+        params={"allocation_id": "allocation_0"},
+    ),
+    "node_task_list": _REACH,
+    "node_task_read": _PROJECT,
+    "node_task_output_read": _PROJECT,
+    "node_task_cancel": _project(_same({"reason": "Not needed."})),
+    "agent_file_read": _open("a host without anything fetches its agent"),
+    "agent_ca_read": _open("a host fetches whom to trust; the digest is in its command"),
+    "agent_enrol": _open(
+        "a host becomes known by its token",
+        _same(
+            {"token": "gpe_" + "x" * 43, "agent_version": "0.1.0", "host_keys": [_HOST_KEY]}
+            | {"facts": {}}
+            | _AGENT_KEYS
+        ),
+    ),
+    "agent_challenge_create": _open("an agent becomes known by signing one"),
+    "agent_token_create": _open(
+        "an agent becomes known by signing a challenge",
+        lambda p: {
+            "node_id": p["agent_node_id"], "challenge": "A" * 80, "signature": "none",
+        },
+    ),
+    "agent_identity_rotate": _agent(_AGENT_KEYS),
+    "agent_poll": _agent(_AGENT_POLL),
+    "agent_facts_report": _agent({"facts": {"format": 1}}),
+    "agent_task_start": _agent(),
+    "agent_task_output": _agent({"offset": 0, "data": "aGVsbG8="}),
+    "agent_task_secret": _agent(),
+    "agent_task_end": _agent({"status": "succeeded", "code": "ok"}),
+    "agent_leaving": _agent({"reason": "It moves."}),
+    "agent_left": _agent({}),
+}  # fmt: skip
+
 _APPS_OPERATE: Final[dict[str, Case]] = {
     "operation_claim": _project(
         lambda p: {
@@ -335,4 +397,6 @@ _APPS_OPERATE: Final[dict[str, Case]] = {
     "gap_update": _project(_same({"status": "closed"})),
 }
 
-CASES: Final = _IDENTITY | _POLICY_AUDIT_EVENTS | _CAPACITY_CATALOG | _CUSTODY | _APPS_OPERATE
+CASES: Final = (
+    _IDENTITY | _POLICY_AUDIT_EVENTS | _CAPACITY_CATALOG | _CUSTODY | _FLEET | _APPS_OPERATE
+)

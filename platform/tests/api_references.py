@@ -68,6 +68,11 @@ BODIES: Final[dict[tuple[str, str], Reference]] = {
         "node_id",
         lambda ref, _: {"name": "mine", "sku": "small", "region": "north", "node_id": ref},
     ),
+    ("agent_token_create", "node_id"): Reference(
+        "stranger",
+        "agent_node_id",
+        lambda ref, _: {"node_id": ref, "challenge": "A" * 80, "signature": "none"},
+    ),
     ("gap_create", "org_id"): Reference(
         "stranger",
         "org_id",
@@ -87,6 +92,8 @@ NO_REFERENCE: Final = {
     ("tenant_create", "admin_user_id"): "for the platform's administrators, who see everybody",
     ("break_glass_open", "org_id"): "for the platform's administrators, who see every tenant",
     ("app_instance_create", "control_plane_scope"): "a word, not a thing",
+    ("agent_poll", "boot_id"): "the kernel's name for a boot, known to its machine alone",
+    ("enrolment_create", "node_id"): "for the platform's operators, who see every node",
 }
 
 # What a query parameter of this name refers to, by its key in the scenario.

@@ -15,6 +15,7 @@ from typing import Any, cast
 from apps_fake_controller import FakeController
 from apps_fixtures import Site, echo_manifest
 from custody_fixtures import USER_KEY, private_key_make
+from fleet_fixtures import PaperAgent
 from identity_fixtures import PASSWORD, Browser, key_exchanged, project_scope, tenant_scope
 from platform_calls import bearer
 
@@ -71,6 +72,7 @@ async def scenario_build(
     await _machines(scenario)
     await _account(scenario)
     await _custody(scenario)
+    await _fleet(scenario)
     if advance is not None:
         await _credentials_end(scenario, advance)
     await _instance(scenario)
@@ -171,6 +173,7 @@ async def _machines(scenario: Scenario) -> None:
         }
         made = await root.made("/nodes", {**node, "host_keys": [_HOST_KEY]})
         params["node_id"] = made["id"]
+        params.setdefault("agent_node_id", made["id"])
     for number in range(6):
         wanted = {"name": f"quagga-{number}", "sku": "small", "region": "north"}
         made = await boss.made(f"/projects/{params['project_id']}/allocations", wanted)
@@ -203,6 +206,23 @@ async def _custody(scenario: Scenario) -> None:
         "credential_id": credential["id"],
         "secret_id": secret["id"],
     }
+
+
+async def _fleet(scenario: Scenario) -> None:
+    """An agent on the first machine, which the first allocation holds, and a task for it."""
+    params = scenario.params
+    made = await scenario.root.made("/enrolments", {"node_id": params["agent_node_id"]})
+    agent = PaperAgent(scenario.root.with_token("").client)
+    assert (await agent.enrol(made["token"], [_HOST_KEY])).status_code == 201
+    answer = await agent.sign_in()
+    scenario.tokens["node"] = answer.json()["access_token"]
+    node = {"name": "later", "region": "north", "sku": "small", "address": "later.lab"}
+    unused = await scenario.root.made("/enrolments", {"node": node})
+    params["enrolment_id"] = unused["enrolment"]["id"]
+    spec = {"kind": "run_script", "script": "echo quagga"}
+    path = f"/allocations/{params['allocation_0']}/tasks"
+    task = await scenario.people["boss"].made(path, {"spec": spec, "label": "quagga-task"})
+    params["task_id"] = task["id"]
 
 
 async def _credentials_end(scenario: Scenario, advance: Callable[..., None]) -> None:

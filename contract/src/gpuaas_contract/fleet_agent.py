@@ -219,6 +219,13 @@ class AgentArtifact(Model):
     size: int
 
 
+class AgentLeaving(Input):
+    """The host's own administrator lets the node go."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+    force: Annotated[bool, Field(description="Also while an allocation holds it")] = False
+
+
 class AgentLeft(Input):
     """The host is clean, or what could not be cleaned."""
 

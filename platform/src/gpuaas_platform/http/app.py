@@ -17,6 +17,9 @@ from gpuaas_platform import __version__
 from gpuaas_platform.apps.controller_routes import router as controller_router
 from gpuaas_platform.apps.routes import router as apps_router
 from gpuaas_platform.apps.sweeps import apps_life
+from gpuaas_platform.artifacts.delivery_routes import router as deliveries_router
+from gpuaas_platform.artifacts.life import artifacts_life
+from gpuaas_platform.artifacts.routes import router as artifacts_router
 from gpuaas_platform.audit.chain import chain_running
 from gpuaas_platform.audit.routes import router as audit_router
 from gpuaas_platform.capacity.routes import router as capacity_router
@@ -27,6 +30,10 @@ from gpuaas_platform.custody.secret_routes import router as secrets_router
 from gpuaas_platform.events.life import events_running
 from gpuaas_platform.events.routes import router as events_router
 from gpuaas_platform.events.webhook_routes import router as webhooks_router
+from gpuaas_platform.fleet.agent_routes import router as agent_router
+from gpuaas_platform.fleet.life import fleet_life
+from gpuaas_platform.fleet.routes import router as fleet_router
+from gpuaas_platform.fleet.task_routes import router as task_router
 from gpuaas_platform.http.console import console_mount
 from gpuaas_platform.http.description import ROOMS, SUMMARY, document_describe
 from gpuaas_platform.http.edge import Edge
@@ -48,6 +55,11 @@ _ROUTERS: tuple[APIRouter, ...] = (
     capacity_router,
     custody_router,
     secrets_router,
+    artifacts_router,
+    deliveries_router,
+    fleet_router,
+    task_router,
+    agent_router,
     catalog_router,
     controller_router,
     apps_router,
@@ -60,6 +72,8 @@ _LIVES: tuple[Callable[[Platform], AbstractAsyncContextManager[None]], ...] = (
     chain_running,
     events_running,
     custody_life,
+    artifacts_life,
+    fleet_life,
     apps_life,
     operate_running,
 )

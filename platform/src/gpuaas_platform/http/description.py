@@ -25,6 +25,8 @@ ROOMS: Final = [
     {"name": "events", "description": "What happened: lists, streams and webhooks."},
     {"name": "capacity", "description": "Regions, kinds of machines, nodes, allocations, quotas."},
     {"name": "custody", "description": "Certificates for machines, and secrets for readers."},
+    {"name": "artifacts", "description": "What apps install: sources, trust, delivery."},
+    {"name": "fleet", "description": "Enrolment of hosts, their agents, and tasks for machines."},
     {"name": "catalog", "description": "Apps, their versions, and who may use them."},
     {"name": "controllers", "description": "What an app's controller works through."},
     {"name": "apps", "description": "App instances, their members and operations."},
@@ -66,7 +68,9 @@ _PARAMETERS: Final = {
     },
 }
 # What these set has no revision: it is not read back, or is set as a whole.
-_UNVERSIONED: Final = frozenset({"user_password_set", "tenant_quota_set", "project_quota_set"})
+_UNVERSIONED: Final = frozenset(
+    {"user_password_set", "tenant_quota_set", "project_quota_set", "artifact_part_put"}
+)
 _SCHEMAS: Final = "#/components/schemas/"
 _PROBLEM: Final = {"$ref": f"{_SCHEMAS}Problem"}
 _HEADERS: Final = {

@@ -35,6 +35,7 @@ CREATE TABLE node_agents (
     boot_id text NOT NULL DEFAULT '',
     access_revision text NOT NULL DEFAULT '',
     access_error text NOT NULL DEFAULT '',
+    last_seen_at timestamptz NOT NULL,
     absent_since timestamptz,
     leave_reason text NOT NULL DEFAULT '',
     facts jsonb NOT NULL,

@@ -17,9 +17,11 @@ from gpuaas_contract.common import API_PREFIX
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.operate import Diagnosis, Timeline, TimelineEntry, TimelineKind
 from gpuaas_platform.apps import correlated as apps
+from gpuaas_platform.artifacts import service as artifacts
 from gpuaas_platform.audit import service as audit
 from gpuaas_platform.capacity import allocations
 from gpuaas_platform.events import following as events
+from gpuaas_platform.fleet import tasks
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.correlation import BEGINNING, Correlated, CorrelationQuery, scope_of
@@ -33,7 +35,7 @@ _LOOK_AGAIN_SECONDS: Final = 2.0
 _MAX_DIAGNOSES: Final = 10
 _AFTER_ALL: Final = "~"  # behind every id
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_CURSOR: Final = re.compile(r"(\d{1,17}) (\d) ([\w/.-]{1,200})", re.ASCII)
+_CURSOR: Final = re.compile(r"(\d{1,17}) (\d{1,2}) ([\w/.-]{1,200})", re.ASCII)
 
 Read = Callable[[Connection, CorrelationQuery], Awaitable[list[Correlated]]]
 Position = tuple[datetime, int, str]
@@ -74,10 +76,13 @@ _SOURCES: Final[tuple[Read, ...]] = (
     _requests,
     audit.correlated,
     allocations.correlated,
+    artifacts.artifacts_correlated,
+    artifacts.deliveries_correlated,
     apps.instances_correlated,
     apps.members_correlated,
     apps.operations_correlated,
     apps.steps_correlated,
+    tasks.correlated,
     events.correlated,
 )
 

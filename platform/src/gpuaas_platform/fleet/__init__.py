@@ -1,0 +1,1 @@
+"""Fleet: hosts become nodes, their agents speak for them, and tasks reach machines."""
