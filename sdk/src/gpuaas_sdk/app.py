@@ -66,6 +66,7 @@ class Context:
     cancellation: Cancellation = field(default_factory=Cancellation)
     deadline: datetime | None = None
     said: str = ""
+    teller: Callable[[str], Awaitable[None]] | None = None
 
     @property
     def instance(self) -> AppInstance:
@@ -100,6 +101,12 @@ class Context:
     def say(self, message: str) -> None:
         """One sentence people see beside the step when it ends."""
         self.said = message
+
+    async def tell(self, message: str) -> None:
+        """One sentence people see beside the step now, while it goes on: what it waits for."""
+        self.said = message
+        if self.teller is not None:
+            await self.teller(message)
 
     def safe_point(self) -> None:
         """Stop here if a cancel was asked for: nothing is half done at this moment."""

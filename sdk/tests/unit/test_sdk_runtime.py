@@ -132,6 +132,21 @@ async def test_a_step_costs_one_call(platform: MemoryPlatform) -> None:
     assert said.count("complete") == 1
 
 
+async def test_a_step_that_goes_on_says_what_it_waits_for(platform: MemoryPlatform) -> None:
+    seen: list[str] = []
+
+    async def waits(ctx: Context) -> None:
+        await ctx.tell("waits for 2 jobs")
+        step = platform.operation(ctx.operation.id).progress[-1]
+        seen.append(f"{step.state}: {step.message}")
+        ctx.say("nothing waits any more")
+
+    operation = await deployed(platform)
+    ended = await operation_run(app_of([Act("wait", waits)]), platform, operation.id)
+    assert seen == ["running: waits for 2 jobs"]
+    assert ended.progress[-1].message == "nothing waits any more"
+
+
 async def test_what_was_so_before_is_skipped(platform: MemoryPlatform) -> None:
     asked, step = await deployed(platform), Act("there")
     step.done = True

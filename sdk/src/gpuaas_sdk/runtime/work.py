@@ -84,6 +84,8 @@ class OperationWork:
         self._context.cancellation.requested = operation.cancel_requested
         self._lease = Lease(around.calls, claimed, around.lease_seconds, self._context.cancellation)
         self._reporter = Reporter(around.calls, operation, self._lease)
+        self._running: Step | None = None
+        self._context.teller = self._tell
 
     def close(self) -> None:
         """Hand the lease back at the next safe point."""
@@ -196,12 +198,20 @@ class OperationWork:
             reporter.note(step, before)  # it was announced, and nothing was done
             self._safe_point()
         self.log.info("step begins", extra={"step": step.title})
+        self._running = step
         await step.do(ctx)
+        self._running = None
         if not await step.verify(ctx):
             raise TemporaryFailure(
                 "step_unverified", f"The step {step.title} ran, but its effect is not there."
             )
         reporter.note(step, StepState.SUCCEEDED, ctx.said)
+
+    async def _tell(self, message: str) -> None:
+        """What a step that goes on says; the same again is not said."""
+        if self._running is not None:
+            self._reporter.note(self._running, StepState.RUNNING, message)
+            await self._reporter.flush()
 
     async def _stop(self) -> Outcome:
         """Take back what was begun and can be taken back, the last first."""
