@@ -203,7 +203,9 @@ class Observe(Input):
 
     controller: ControllerSelf
     lease_token: Token | None = None
-    lease_seconds: LeaseSeconds = 60
+    lease_seconds: Annotated[
+        int, Field(ge=0, le=600, description="0 hands the lease back: another may look at once")
+    ] = 60
 
 
 class ObserverLease(Model):

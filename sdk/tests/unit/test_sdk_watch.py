@@ -101,6 +101,15 @@ async def test_two_replicas_do_not_fight(place: Place) -> None:
     assert place.figures.outcomes()[-1] == "converged"
 
 
+async def test_a_replica_that_ends_lets_the_other_look_at_once(place: Place) -> None:
+    await place.running("a")
+    first = place.watch(replica="one")
+    await first.turn()
+    await first.hand_back()
+    await place.watch(replica="two").turn()
+    assert place.figures.outcomes() == ["converged", "converged"]
+
+
 async def test_a_controller_of_one_instance_or_project_looks_at_no_other(place: Place) -> None:
     first, _ = await place.running("a"), await place.running("b")
     alone = place.watch()

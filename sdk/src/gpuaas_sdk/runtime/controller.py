@@ -117,6 +117,8 @@ class Controller:
         self._around.log.info("shutting down", extra={"operations": len(self._works)})
         for work in self._works.values():
             work.close()
+        if self._watch is not None:
+            await self._watch.hand_back()
         if self._works:
             await asyncio.wait(self._works, timeout=self.options.grace_seconds)
         self._hurry.set()

@@ -6,6 +6,7 @@ fails holds up no other. Called by `controller.py`.
 """
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +19,7 @@ from gpuaas_sdk.errors import ConflictError, GpuaasError, ProblemError
 from gpuaas_sdk.runtime.calls import lease_lost
 from gpuaas_sdk.runtime.work import Surroundings
 
+_HAND_BACK_SECONDS: Final = 3.0
 _LOOKED_AT: Final = frozenset(
     {
         InstanceStatus.RUNNING,
@@ -73,6 +75,15 @@ class Watch:
             except GpuaasError as error:
                 self.around.log.warning("instances could not be listed: %s", error)
             await asyncio.sleep(self.schedule.every_seconds)
+
+    async def hand_back(self) -> None:
+        """Let another replica look at once; whoever cannot be told finds out when leases end."""
+        held = {key: known.token for key, known in self._known.items() if known.token is not None}
+        with contextlib.suppress(GpuaasError, TimeoutError):
+            async with asyncio.timeout(_HAND_BACK_SECONDS):
+                for instance_id, token in held.items():
+                    body = Observe(controller=self.me, lease_token=token, lease_seconds=0)
+                    await self.around.calls.observe(instance_id, body)
 
     async def turn(self) -> None:
         """Look at every instance once."""

@@ -266,7 +266,10 @@ async def case_an_observer_is_alone(ground: Ground) -> None:
     ground.advance(61)
     late = ground.controller.post(f"{path}/report", seen, AppInstance)
     same(await ground.refused(late), ErrorCode.LEASE_LOST, "a lapsed observer")
-    await ground.controller.post(f"{path}/observer", two, ObserverLease)
+    lease = await ground.controller.post(f"{path}/observer", two, ObserverLease)
+    back = two.model_copy(update={"lease_token": lease.token, "lease_seconds": 0})
+    await ground.controller.post(f"{path}/observer", back, ObserverLease)
+    await ground.controller.post(f"{path}/observer", one, ObserverLease)
 
 
 async def case_a_repeated_answer_is_thesame(ground: Ground) -> None:
