@@ -32,6 +32,7 @@ class Wanted:
     version: str | None
     channel: str | None
     platform: str
+    known: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -93,6 +94,9 @@ def _refusal(
         return PlatformError(
             ErrorCode.POLICY_DENIED, decision.message, errors=errors, context=_context(decision)
         )
+    errors = [
+        FieldError(pointer="/query/version", message=f"there is {known}") for known in wanted.known
+    ]
     return PlatformError(
         ErrorCode.NOT_FOUND, f"No source in reach has {wanted.words}.", errors=errors
     )

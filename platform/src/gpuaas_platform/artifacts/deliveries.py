@@ -1,7 +1,7 @@
 """Rules of deliveries: a URL by which the machine of one allocation fetches one artifact.
 
 Made by callers who run things in the allocation's project, and by rooms above for their tasks
-(`delivery_create` takes their transaction). Policy, trust and state are asked when it is made;
+(`delivery_issue`, in their transaction). Policy, trust and state are asked when it is made;
 trust, state and the allocation again at every fetch.
 """
 
@@ -17,6 +17,7 @@ from gpuaas_contract.artifacts import (
     ArtifactDeliveryCreate,
     ArtifactDeliveryIssued,
 )
+from gpuaas_contract.capacity import Allocation
 from gpuaas_contract.common import API_PREFIX, Model, Page
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
@@ -25,6 +26,7 @@ from gpuaas_contract.states import AllocationStatus, ArtifactStatus, ArtifactTru
 from gpuaas_platform.artifacts.blob_store import blob_store_of
 from gpuaas_platform.artifacts.lifecycle import untrusted
 from gpuaas_platform.artifacts.ranges import Span, span_of
+from gpuaas_platform.artifacts.reaching import base_of
 from gpuaas_platform.artifacts.resolving import source_decisions
 from gpuaas_platform.artifacts.rules import enabled_require, read_require, state_conflict
 from gpuaas_platform.artifacts.store import artifacts as artifact_rows
@@ -37,7 +39,7 @@ from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.keyring import keyring_of
 from gpuaas_platform.kernel.paging import Cursor, Limit, cursor_decode, page_of
-from gpuaas_platform.kernel.problems import Denied, PlatformError, not_found
+from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Undone, Work, mutate
 from gpuaas_platform.policy import service as policy
 
@@ -47,26 +49,32 @@ _AT_LEAST: Final = timedelta(seconds=1)
 
 
 async def delivery_answer(
-    work: Work, allocation_id: str, body: ArtifactDeliveryCreate
+    work: Work, allocation_id: str, body: ArtifactDeliveryCreate, port: int
 ) -> Answer[ArtifactDeliveryIssued]:
     """What the route answers; the URL is not kept in the clear."""
-    return Answer(await delivery_create(work, allocation_id, body), 201, secret=True)
-
-
-async def delivery_create(
-    work: Work, allocation_id: str, body: ArtifactDeliveryCreate
-) -> ArtifactDeliveryIssued:
-    """Let the machine of an allocation fetch an artifact for a while; for rooms above, too."""
     allocation = await allocation_find(work.conn, allocation_id)
     place = Place(allocation.org_id, allocation.project_id)
     work.require(Permission.ARTIFACT_DELIVER, place)
-    if allocation.status is not AllocationStatus.ACTIVE:
-        raise PlatformError(
-            ErrorCode.STATE_CONFLICT,
-            f"The allocation is {allocation.status}; only an active one has a machine to fetch.",
-            context={"allocation_id": allocation_id, "status": allocation.status},
-        )
-    artifact = await _deliverable(work, place, body.artifact_id)
+    artifact = await artifact_rows.artifact_read(work.conn, body.artifact_id)
+    if artifact is not None:
+        read_require(work.call.caller, Permission.ARTIFACT_READ, artifact)
+    issued = await delivery_issue(work, allocation_id, body)
+    base = base_of(work.call.platform.settings, port, allocation.address)
+    return Answer(issued.model_copy(update={"url": f"{base}{issued.path}"}), 201, secret=True)
+
+
+async def delivery_issue(
+    work: Work, allocation_id: str, body: ArtifactDeliveryCreate
+) -> ArtifactDeliveryIssued:
+    """Let the machine of an allocation fetch an artifact for a while.
+
+    For rooms above, which have authorised whoever wants it: policy, trust and state are minded
+    here, the caller's permissions are not.
+    """
+    allocation = await allocation_find(work.conn, allocation_id)
+    place = Place(allocation.org_id, allocation.project_id)
+    _active_require(allocation)
+    artifact = await deliverable_require(work.conn, place, body.artifact_id)
     new = store.NewDelivery(
         id=work.new_id(Prefix.ARTIFACT_DELIVERY),
         place=place,
@@ -83,6 +91,23 @@ async def delivery_create(
     work.audit(Target("artifact_delivery", new.id, place, after=delivery, detail=_told(delivery)))
     work.emit(Happened("artifacts.delivery.created", new.id, place, _told(delivery)))
     return await _issued(work.call.platform, delivery)
+
+
+async def deliverable_require(conn: Connection, place: Place, artifact_id: str) -> Record:
+    """An artifact a project may have, by policy, trust and state; or the refusal that says why."""
+    row = await artifact_rows.artifact_read(conn, artifact_id)
+    if row is None or row["org_id"] not in {None, place.org_id}:
+        raise not_found("artifact", artifact_id)
+    enabled_require(row)
+    if row["status"] not in _USABLE:
+        raise state_conflict(row, "cannot be delivered")
+    decision = (await source_decisions(conn, place, [row]))[artifact_id]
+    if not decision.allowed:
+        raise policy.denied(decision)
+    refusal = untrusted(row)
+    if refusal is not None:
+        raise refusal
+    return row
 
 
 async def delivery_read(call: Call, delivery_id: str) -> ArtifactDelivery:
@@ -166,12 +191,19 @@ async def content_open(call: Call, fetch: Fetch) -> Opened:
     delivery = _view(row)
     span = span_of(fetch.range, fetch.if_range, etag_of(delivery), delivery.size)
     chunks = _counted(platform, delivery, span)
-    return Opened(delivery, row["media_type"], span, chunks)
+    first = await anext(chunks, b"")  # what goes wrong here can still be answered
+    return Opened(delivery, row["media_type"], span, _chained(first, chunks))
 
 
 def etag_of(delivery: ArtifactDelivery) -> str:
     """The digest names the content for good."""
     return f'"{delivery.digest}"'
+
+
+async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for chunk in rest:
+        yield chunk
 
 
 async def _counted(
@@ -211,26 +243,6 @@ async def _finish(platform: Platform, delivery: ArtifactDelivery) -> None:
         return
 
 
-async def _deliverable(work: Work, place: Place, artifact_id: str) -> Record:
-    """An artifact this project may have, by policy, trust and state."""
-    row = await artifact_rows.artifact_read(work.conn, artifact_id)
-    if row is None:
-        raise not_found("artifact", artifact_id)
-    if row["org_id"] not in {None, place.org_id}:
-        raise Denied(Permission.ARTIFACT_READ, hidden=True)
-    read_require(work.call.caller, Permission.ARTIFACT_READ, row)
-    enabled_require(row)
-    if row["status"] not in _USABLE:
-        raise state_conflict(row, "cannot be delivered")
-    decision = (await source_decisions(work.conn, place, [row]))[artifact_id]
-    if not decision.allowed:
-        raise policy.denied(decision)
-    refusal = untrusted(row)
-    if refusal is not None:
-        raise refusal
-    return row
-
-
 async def _fetchable(conn: Connection, delivery_id: str, call: Call) -> Record:
     """The delivery, while its machine may still fetch."""
     row = await store.delivery_read(conn, delivery_id)
@@ -245,23 +257,25 @@ async def _fetchable(conn: Connection, delivery_id: str, call: Call) -> Record:
             f"The artifact is {row['status']} and {row['trust']}: it is not delivered any more.",
             context={"artifact_id": row["artifact_id"]},
         )
-    allocation = await allocation_find(conn, row["allocation_id"])
+    _active_require(await allocation_find(conn, row["allocation_id"]))
+    return row
+
+
+def _active_require(allocation: Allocation) -> None:
     if allocation.status is not AllocationStatus.ACTIVE:
         raise PlatformError(
             ErrorCode.STATE_CONFLICT,
-            f"The allocation is {allocation.status}: its machine fetches nothing any more.",
-            context={"allocation_id": allocation.id},
+            f"The allocation is {allocation.status}; only an active one has a machine that"
+            " fetches.",
+            context={"allocation_id": allocation.id, "status": allocation.status},
         )
-    return row
 
 
 async def _issued(platform: Platform, delivery: ArtifactDelivery) -> ArtifactDeliveryIssued:
     # In the second in which it ends by the record, it has ended by the token as well.
     token = token_make(await keyring_of(platform), delivery.id, delivery.expires_at + _AT_LEAST)
     path = f"{API_PREFIX}/artifact-deliveries/{delivery.id}/content?token={token}"
-    settings = platform.settings
-    base = settings.public_url or f"http://{settings.host}:{settings.port}"
-    return ArtifactDeliveryIssued(delivery=delivery, path=path, url=f"{base.rstrip('/')}{path}")
+    return ArtifactDeliveryIssued(delivery=delivery, path=path, url=path)
 
 
 def _row_place(row: Record) -> Place:

@@ -4,7 +4,7 @@ import base64
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from gpuaas_contract.artifacts import (
@@ -43,10 +43,11 @@ async def artifact_resolve(
     response_model=ArtifactDeliveryIssued,
 )
 async def artifact_delivery_create(
-    call: CallDep, allocation_id: Id, body: ArtifactDeliveryCreate
+    call: CallDep, request: Request, allocation_id: Id, body: ArtifactDeliveryCreate
 ) -> Response:
     """Get a URL by which the machine of an allocation fetches one artifact, for some minutes."""
-    handler = partial(deliveries.delivery_answer, allocation_id=allocation_id, body=body)
+    port = (request.scope.get("server") or ("", 0))[1] or call.platform.settings.port
+    handler = partial(deliveries.delivery_answer, allocation_id=allocation_id, body=body, port=port)
     return await mutate(call, "artifacts.delivery.create", handler)
 
 

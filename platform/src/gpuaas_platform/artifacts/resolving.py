@@ -37,6 +37,7 @@ from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
 from gpuaas_platform.policy import service as policy
 
 _CANDIDATES_MAX = 1000
+_KNOWN_MAX = 10
 _MOVING = {ArtifactStatus.INTENDED, ArtifactStatus.INGESTING}
 
 
@@ -101,10 +102,11 @@ async def artifact_resolve(
         call.caller.require(Permission.ARTIFACT_READ, place)
         rows = await _candidates(conn, place, query)
         decisions = await source_decisions(conn, place, rows)
+        others = [] if rows else await _candidates(conn, place, ResolutionQuery(name=query.name))
     candidates = [
         Candidate(artifact_view(row), decisions[row["id"]], untrusted(row)) for row in rows
     ]
-    wanted = Wanted(query.name, query.version, query.channel, query.platform)
+    wanted = Wanted(query.name, query.version, query.channel, query.platform, _known(others))
     chosen = choose(wanted, candidates)
     if isinstance(chosen, PlatformError):
         raise chosen
@@ -129,8 +131,16 @@ async def _candidates(conn: Connection, place: Place, query: ResolutionQuery) ->
     ]
     if not chosen:
         return []
-    sought = store.Sought(chosen, query.name, query.version, query.channel, query.platform)
+    exact = query.version is not None or query.channel is not None
+    platform = query.platform if exact else None
+    sought = store.Sought(chosen, query.name, query.version, query.channel, platform)
     return await store.candidates(conn, sought, _CANDIDATES_MAX)
+
+
+def _known(rows: list[Record]) -> tuple[str, ...]:
+    """What there is under the name instead, for whoever asked for something that is not."""
+    told = [f"{row['name']} {row['version']} for {row['platform']}" for row in rows[:_KNOWN_MAX]]
+    return tuple(dict.fromkeys(told))
 
 
 def _resolution(chosen: Chosen) -> ArtifactResolution:

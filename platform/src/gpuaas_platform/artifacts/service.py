@@ -5,13 +5,18 @@ Everything here takes the caller's transaction or connection.
 
 from gpuaas_contract.common import API_PREFIX
 from gpuaas_contract.operate import TimelineEntry, TimelineKind
-from gpuaas_platform.artifacts.deliveries import delivery_create
+from gpuaas_platform.artifacts.deliveries import deliverable_require, delivery_issue
 from gpuaas_platform.artifacts.store import artifacts, deliveries
 from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.correlation import Correlated, CorrelationQuery, scope_of
 from gpuaas_platform.kernel.database import Connection, Record
 
-__all__ = ["artifacts_correlated", "deliveries_correlated", "delivery_create"]
+__all__ = [
+    "artifacts_correlated",
+    "deliverable_require",
+    "deliveries_correlated",
+    "delivery_issue",
+]
 
 
 async def artifacts_correlated(conn: Connection, query: CorrelationQuery) -> list[Correlated]:
