@@ -63,7 +63,8 @@ class Request:
     """One call.
 
     `wait` is how long the platform may hold it open (long-poll); `accept` names statuses besides
-    success whose body is an answer, such as 503 of the readiness check.
+    success whose body is an answer, such as 503 of the readiness check. `content` is sent instead
+    of a body, as the bytes it is.
     """
 
     method: str
@@ -76,6 +77,7 @@ class Request:
     wait: float = 0.0
     accept: tuple[int, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes | None = None
 
 
 class Client:
@@ -195,7 +197,9 @@ class Client:
     async def _once(
         self, request: Request, headers: dict[str, str], token: str | None
     ) -> httpx2.Response:
-        content = None if request.body is None else request.body.model_dump_json(exclude_unset=True)
+        content: str | bytes | None = request.content
+        if request.body is not None:
+            content = request.body.model_dump_json(exclude_unset=True)
         try:
             response = await self._http.request(
                 request.method,
@@ -218,6 +222,8 @@ def _headers(request: Request) -> dict[str, str]:
         headers[IDEMPOTENCY_HEADER] = request.idempotency_key or secrets.token_hex(16)
     if request.body is not None:
         headers["Content-Type"] = "application/json"
+    elif request.content is not None:
+        headers["Content-Type"] = "application/octet-stream"
     if request.if_match is not None:
         headers["If-Match"] = request.if_match
     return headers | dict(request.headers)
