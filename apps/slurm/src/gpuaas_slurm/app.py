@@ -4,43 +4,90 @@
 of `operations/`; what is true at the end is looked at, never remembered.
 """
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
 
-from gpuaas_sdk import App, Context, Facts, Plan, Procedure, Step, Target
+from gpuaas_sdk import App, Context, Facts, Procedure, Step, Target
 from gpuaas_slurm.health import health
 from gpuaas_slurm.observe import Seen, cluster_seen, observe
 from gpuaas_slurm.operations.deploy import deploy
 from gpuaas_slurm.operations.scope import Scope, scope_of
+from gpuaas_slurm.operations.whole import decommission, restart, start, stop
+from gpuaas_slurm.operations.workers import (
+    add_worker,
+    drain_worker,
+    remove_worker,
+    replace_worker,
+    resume_worker,
+)
+from gpuaas_slurm.plan import planning, repairs
 from gpuaas_slurm.services import Services
+from gpuaas_slurm.steps.clean import absence_report, retired_report
 
 SLUG = "slurm"
 
 Steps = Callable[[Scope], Sequence[Step]]
+Finish = Callable[[Context], Awaitable[Facts]]
 
 
 def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
     """The app, with what it asks of the platform."""
 
-    def procedure(steps: Steps) -> Procedure:
+    def procedure(steps: Steps, finish: Finish = _seen) -> Procedure:
         async def load(ctx: Context) -> Sequence[Step]:
             return steps(scope_of(services, ctx))
 
-        return Procedure(load, seen)
-
-    async def seen(ctx: Context) -> Facts:
-        return health(ctx.target, await cluster_seen(ctx.machines, ctx.target))
-
-    def plan(target: Target, seen: Seen, now: datetime) -> Plan:
-        del target, seen, now
-        return Plan()
+        return Procedure(load, finish)
 
     return App(
         slug=slug,
         version=version("gpuaas-slurm"),
-        operations={"deploy": procedure(deploy)},
+        operations={
+            "deploy": procedure(deploy),
+            "add_worker": procedure(add_worker),
+            "drain_worker": procedure(drain_worker),
+            "resume_worker": procedure(resume_worker),
+            "remove_worker": procedure(remove_worker, _removed),
+            "replace_worker": procedure(replace_worker, _removed),
+            "stop": procedure(stop),
+            "start": procedure(start),
+            "restart": procedure(restart),
+            "reconcile": Procedure(_repairing(services), _seen),
+            "decommission": procedure(decommission, _gone),
+        },
         observe=observe,
-        plan=plan,
+        plan=planning(services),
         health=health,
+        self_heal=True,
     )
+
+
+def _repairing(services: Services) -> Callable[[Context], Awaitable[Sequence[Step]]]:
+    """A reconcile somebody asked for repairs now, whatever failed a moment ago."""
+
+    async def load(ctx: Context) -> Sequence[Step]:
+        seen = await cluster_seen(ctx.machines, ctx.target)
+        return repairs(services, ctx.target, seen).steps
+
+    return load
+
+
+async def _seen(ctx: Context) -> Facts:
+    """What is true now, by looking."""
+    return health(ctx.target, await cluster_seen(ctx.machines, ctx.target))
+
+
+async def _removed(ctx: Context) -> Facts:
+    """What is true of the cluster without the member, and the proof that it is gone."""
+    member = ctx.member
+    rest = Target(ctx.instance, tuple(one for one in ctx.members if one.id != member.id))
+    facts = health(rest, await cluster_seen(ctx.machines, rest))
+    shared = any(one.allocation_id == member.allocation_id for one in rest.members)
+    gone = await (retired_report(ctx, member) if shared else absence_report(ctx, member))
+    return Facts(facts.instance, (*facts.members, gone))
+
+
+async def _gone(ctx: Context) -> Facts:
+    """The proof, machine by machine, that nothing is left."""
+    reports = [await absence_report(ctx, member) for member in ctx.members]
+    return Facts(members=tuple(reports))

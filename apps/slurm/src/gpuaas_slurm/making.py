@@ -34,6 +34,7 @@ class Maker:
 
     ground: Ground
     services: Services
+    renew: bool = False
 
     async def record(self, site: Site) -> Record:
         """What a machine shall be: as it was decided, or decided now."""
@@ -55,7 +56,8 @@ class Maker:
         """What the cluster shall be: as it was decided, or decided now."""
         kept = await self.ground.document()
         if kept is not None:
-            return kept
+            settings = settings_of(self.ground.target.instance)
+            return renewed(kept, settings) if self.renew else kept
         records = await self.ground.each(self.ground.sites, self.record)
         controller = records[self.ground.controller.allocation_id].machine
         workers = tuple(records[site.allocation_id].machine for site in self.ground.workers)
@@ -114,6 +116,19 @@ def cluster_for(
         memory_per_cpu_mib=memory_per_cpu_for(members),
         finished_job_seconds=settings.finished_job_seconds,
     )
+
+
+def renewed(document: ClusterDocument, settings: Settings) -> ClusterDocument:
+    """Return the document with the settings of now: the next generation, if that changes it."""
+    cluster = document.cluster
+    wanted = replace(
+        cluster,
+        partitions=settings.partitions,
+        finished_job_seconds=settings.finished_job_seconds,
+    )
+    if wanted == cluster:
+        return document
+    return replace(document, cluster=replace(wanted, generation=cluster.generation + 1))
 
 
 def build_of(look: MachineLook) -> Build:

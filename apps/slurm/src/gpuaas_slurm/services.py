@@ -59,6 +59,10 @@ class Services:
         delivered = await self.client.call(request, RuntimeSecretDelivered)
         return self._opened(delivered)
 
+    async def munge_key_kept(self, instance: AppInstance) -> bool:
+        """Whether custody has a key of the instance."""
+        return bool(await self._secrets(instance))
+
     async def munge_key_forget(self, ctx: Context) -> None:
         """End the key: nobody needs it any more."""
         body = CustodyRevoke(reason=f"{ctx.instance.id} was decommissioned")

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gpuaas_slurm.main import RENDER_EXAMPLES, main
+from gpuaas_slurm.command.render import EXAMPLES
+from gpuaas_slurm.main import main
 
 
 def example() -> str:
     """Return the description printed by --help: it must work as it stands there."""
-    return RENDER_EXAMPLES.partition("<<'END'\n")[2].partition("\n  END")[0]
+    return EXAMPLES.partition("<<'END'\n")[2].partition("\n  END")[0]
 
 
 def test_the_example_of_the_help_renders(

@@ -1,6 +1,11 @@
 # Puts the key in place (standard input) and has munge read it; an old key is never left in use.
 systemctl stop munge
 umask 077
+mkdir -p "$HOME_FOLDER"
+chmod 755 "$HOME_FOLDER"
+if [ -e /etc/munge/munge.key ] && [ ! -e "$HOME_FOLDER/munge.key.before" ]; then
+    cp -p /etc/munge/munge.key "$HOME_FOLDER/munge.key.before"
+fi
 cat >/etc/munge/munge.key.new
 chown munge:munge /etc/munge/munge.key.new
 chmod 400 /etc/munge/munge.key.new

@@ -25,7 +25,7 @@ class Scope:
         return (site_of(self.ctx.target, self.ctx.member),)
 
 
-def scope_of(services: Services, ctx: Context) -> Scope:
-    """Make what an attempt stands on."""
+def scope_of(services: Services, ctx: Context, *, renew: bool = False) -> Scope:
+    """Make what an attempt stands on; `renew`: settings that changed become a new generation."""
     ground = Ground(ctx.machines, ctx.target)
-    return Scope(ctx, ground, Maker(ground, services), Packages(services))
+    return Scope(ctx, ground, Maker(ground, services, renew=renew), Packages(services))

@@ -77,6 +77,12 @@ class Daemon(OnSites):
         await self.ground.run(site, Script("start", env, timeout=180))
 
 
+class Munge(Daemon):
+    """Messages between the machines can be signed."""
+
+    name = unit = "munge"
+
+
 class Slurmdbd(Daemon):
     """Accounting answers."""
 
@@ -94,6 +100,37 @@ class Slurmd(Daemon):
     """The workers' daemons run."""
 
     name = unit = "slurmd"
+
+
+class Restarted(OnSites):
+    """A service was started anew since the operation began."""
+
+    name = "restart"
+
+    def __init__(self, ground: Ground, sites: Iterable[Site], unit: str) -> None:
+        super().__init__(ground, sites)
+        self.unit = unit
+
+    async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
+        """Whether it runs, and began after that moment."""
+        del site
+        began = ctx.operation.started_at
+        # Machine and platform may differ by the skew that was seen; a second restart is harmless.
+        since = 0.0 if began is None else began.timestamp() + look.skew
+        return look.unit(self.unit).up and look.unit(self.unit).started_at >= since
+
+    async def make(self, ctx: Context, site: Site) -> None:
+        """Start it anew."""
+        del ctx
+        folders = STATE if self.unit == "slurmctld" else ""
+        await self.ground.run(
+            site, Script("start", {"UNIT": self.unit, "FOLDERS": folders}, timeout=180)
+        )
+
+    @property
+    def title(self) -> str:
+        """Named after what restarts."""
+        return f"{self.name}_{self.unit}"
 
 
 class Stopped(OnSites):

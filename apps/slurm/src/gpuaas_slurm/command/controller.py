@@ -1,0 +1,120 @@
+"""`gpuaas-slurm controller`: work for the app until SIGTERM. And `manifest`, which prints it."""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from gpuaas_sdk import (
+    Client,
+    Controller,
+    FolderState,
+    GpuaasError,
+    JsonLines,
+    Options,
+    Schedule,
+    ServiceAccountKey,
+)
+from gpuaas_slurm.app import slurm_app
+from gpuaas_slurm.command.exit import CommandError, described
+from gpuaas_slurm.config import Config, ConfigError, config_load, private_key_load
+from gpuaas_slurm.services import Services
+
+HELP = """\
+Work for the app until SIGTERM: claim operations, do their steps, look at clusters.
+
+The key of a service account with the role app_operator is read from a file, so that it is in no
+process list, and so is the private key its secrets are sealed to. Any number of controllers may
+run beside each other; each can be killed at any moment.
+"""
+
+SETTINGS = """\
+Every option can stand in the file (TOML, the same names with underscores) or in the environment
+(GPUAAS_SLURM_…). Logs are JSON lines on standard error, each with its correlation id.
+"""
+
+
+def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = described(commands, "controller", HELP, SETTINGS)
+    options_add(parser)
+    parser.add_argument("--state", type=Path, metavar="FOLDER", help="what this process keeps")
+    parser.add_argument("--bundles", type=Path, metavar="FOLDER", help="package bundles")
+    parser.add_argument("--project", metavar="ID", help="serve this project alone")
+    parser.add_argument("--slots", type=int, help="operations at the same time")
+    parser.add_argument("--lease-seconds", type=int, help="silence after which others take over")
+    parser.add_argument("--observe-seconds", type=float, help="how often clusters are looked at")
+    parser.set_defaults(run=run)
+
+
+def add_manifest(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command that prints the manifest."""
+    parser = described(commands, "manifest", "Print the manifest of this version, for publishing.")
+    parser.set_defaults(run=lambda _: sys.stdout.write(manifest_text()))
+
+
+def options_add(parser: argparse.ArgumentParser) -> None:
+    """Add what every command that talks to the platform takes."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML")
+    parser.add_argument("--url", help="the platform")
+    parser.add_argument("--key-file", type=Path, metavar="FILE", help="the account's key")
+    parser.add_argument(
+        "--private-key-file", type=Path, metavar="FILE", help="the key secrets are sealed to (PEM)"
+    )
+    parser.add_argument("--slug", help="name of the app in the catalog")
+
+
+def config_of(given: argparse.Namespace) -> Config:
+    """Return the configuration a command was started with."""
+    try:
+        return config_load(given.config, os.environ, vars(given))
+    except ConfigError as error:
+        raise CommandError(str(error)) from error
+
+
+def manifest_text() -> str:
+    """Return the manifest."""
+    return files("gpuaas_slurm").joinpath("manifest.json").read_text()
+
+
+def run(given: argparse.Namespace) -> None:
+    """Work until told to stop."""
+    config = config_of(given)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=config.log_level.upper(), handlers=[handler])
+    for chatty in ("httpx2", "asyncssh"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    try:
+        asyncio.run(_controller(config))
+    except (GpuaasError, ConfigError, OSError) as error:
+        raise CommandError(str(error)) from error
+
+
+async def _controller(config: Config) -> None:
+    if config.key_file is None:
+        raise ConfigError("the service account's key is missing: --key-file")
+    private = None if config.private_key_file is None else private_key_load(config.private_key_file)
+    key = ServiceAccountKey((await asyncio.to_thread(config.key_file.read_text)).strip())
+    seconds = config.observe_seconds
+    options = Options(
+        slots=config.slots,
+        project_id=config.project,
+        lease_seconds=config.lease_seconds,
+        observe=Schedule(every_seconds=seconds) if seconds > 0 else None,
+    )
+    async with Client(config.url, key, user_agent="gpuaas-slurm") as client:
+        controller = Controller(
+            slurm_app(Services(client, private, config.bundles), config.slug),
+            client,
+            options,
+            state=FolderState(config.state),
+        )
+        loop = asyncio.get_running_loop()
+        for one in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(one, controller.stop)
+        await controller.run()

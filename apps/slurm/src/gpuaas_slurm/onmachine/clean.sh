@@ -1,0 +1,50 @@
+# Takes everything of the cluster off this machine: what was here before it stays.
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+mkdir -p "$HOME_FOLDER"
+exec 9>"$HOME_FOLDER/lock"
+flock -w 300 9 || { echo "an installation is still at work here" >&2; exit 75; }
+
+for unit in slurmd slurmctld slurmdbd; do
+    [ "$(systemctl show -P LoadState "$unit")" = not-found ] || systemctl disable --now --quiet "$unit"
+done
+had() { [ ! -e "$HOME_FOLDER/$1.before" ] || grep -qx -- "$2" "$HOME_FOLDER/$1.before"; }
+for pair in mariadb:mariadb-server munge:munge; do
+    unit=${pair%%:*}
+    if ! had packages "${pair#*:}" && [ "$(systemctl show -P LoadState "$unit")" != not-found ]; then
+        systemctl disable --now --quiet "$unit"
+    fi
+done
+
+if [ -e "$HOME_FOLDER/packages.before" ]; then
+    [ ! -e "$HOME_FOLDER/installing" ] || dpkg --configure -a || true
+    dpkg-query -W -f '${db:Status-Status} ${Package}\n' | grep -v '^not-installed' |
+        cut -d' ' -f2 | sort | comm -13 "$HOME_FOLDER/packages.before" - >"$HOME_FOLDER/packages.ours"
+    if [ -s "$HOME_FOLDER/packages.ours" ]; then
+        for link in $LINKS; do
+            rm -f "${link%%:*}"
+        done
+        xargs -r dpkg --purge --force-unsafe-io <"$HOME_FOLDER/packages.ours"
+    fi
+fi
+if had packages munge && [ -e "$HOME_FOLDER/munge.key.before" ]; then
+    systemctl stop munge
+    mv -f "$HOME_FOLDER/munge.key.before" /etc/munge/munge.key
+    systemctl enable --now --quiet munge
+fi
+if had packages mariadb-server && [ -e "$HOME_FOLDER/database.made" ]; then
+    systemctl enable --now --quiet mariadb
+    echo "DROP DATABASE IF EXISTS $DATABASE; DROP USER IF EXISTS slurm@localhost" | mariadb
+fi
+had packages mariadb-server || rm -rf /var/lib/mysql /var/log/mysql /etc/mysql /run/mysqld
+had packages munge || rm -rf /etc/munge /var/lib/munge /var/log/munge /run/munge
+rm -rf $FILES $OTHERS
+rmdir /etc/systemd/system/slurmd.service.d /etc/systemd/system/slurmctld.service.d \
+    /etc/systemd/system/slurmdbd.service.d /etc/slurm 2>/dev/null || true
+systemctl daemon-reload
+systemctl reset-failed 2>/dev/null || true
+for name in slurm munge mysql; do
+    had users "$name" || ! getent passwd "$name" >/dev/null || userdel "$name"
+    had groups "$name" || ! getent group "$name" >/dev/null || groupdel "$name"
+done
+rm -f /run/gpuaas-slurm.lock
+rm -rf "$HOME_FOLDER"

@@ -1,0 +1,228 @@
+"""What would bring a cluster back to what is wanted, and why. Pure: decides, and does nothing.
+
+`findings` looks only at machines that could be asked and that no other operation has in hand.
+What is left alone (somebody else's drain, a machine that does not answer) is told by the health
+mapping and never planned for. A reconcile that failed is not asked for again for a while.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from gpuaas_sdk import Context, Plan, Step, Target
+from gpuaas_sdk.contract import ConditionType, InstanceStatus, MemberStatus
+from gpuaas_slurm.documents import ClusterDocument, configuration_for
+from gpuaas_slurm.making import renewed
+from gpuaas_slurm.observe import Seen, SiteSeen
+from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, MUNGE_KEY
+from gpuaas_slurm.operations.scope import Scope, scope_of
+from gpuaas_slurm.services import Services
+from gpuaas_slurm.settings import settings_of
+from gpuaas_slurm.sites import Site, sites_of
+from gpuaas_slurm.steps.daemons import (
+    Database,
+    Munge,
+    Restarted,
+    Slurmctld,
+    Slurmd,
+    Slurmdbd,
+    fresh,
+)
+from gpuaas_slurm.steps.nodes import Admitted, Registered
+from gpuaas_slurm.steps.prepare import Configure, MungeKey, drifted, unwanted
+
+BACK_OFF = timedelta(minutes=10)
+IN_HAND = frozenset(
+    {MemberStatus.REQUESTED, MemberStatus.RECONCILING, MemberStatus.REMOVING, MemberStatus.REMOVED}
+)
+ORDER = ("configure", "key", "munge", "mariadb", "slurmdbd", "slurmctld", "slurmd",
+         "slurmd_again", "register", "admit")  # fmt: skip
+"""Repairs in the order in which daemons need each other."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it should be, on one machine, and which repair it needs."""
+
+    repair: str
+    allocation_id: str
+    reason: str
+
+
+def planning(services: Services) -> Callable[[Target, Seen, datetime], Plan]:
+    """The planner the runtime asks on schedule: it backs off from what failed."""
+
+    def plan(target: Target, seen: Seen, now: datetime) -> Plan:
+        if target.instance.status not in {InstanceStatus.RUNNING, InstanceStatus.DEGRADED}:
+            return Plan()
+        if _failed_lately(target, now):
+            return Plan()
+        return repairs(services, target, seen)
+
+    return plan
+
+
+def repairs(services: Services, target: Target, seen: Seen) -> Plan:
+    """Everything that can be repaired now."""
+    found = findings(target, seen)
+    shared = _Shared(services)
+    steps: list[Step] = []
+    for repair in ORDER:
+        mine = {one.allocation_id for one in found if one.repair == repair}
+        if mine:
+            steps.append(Repair(repair, frozenset(mine), shared))
+    return Plan(tuple(steps), tuple(one.reason for one in found))
+
+
+def findings(target: Target, seen: Seen) -> list[Finding]:
+    """Everything that is not as it should be and can be repaired."""
+    document = seen.document
+    if document is None or target.instance.status is InstanceStatus.STOPPED:
+        return []
+    document = renewed(document, settings_of(target.instance))
+    free = [site for site in sites_of(target) if not _in_hand(site)]
+    found: list[Finding] = []
+    for site in free:
+        one = seen.site(site.allocation_id)
+        if one.look is not None and one.record is not None:
+            found += _machine(site, one, document)
+            found += _scheduler(site, one, seen)
+    return [*found, *_keys(free, seen)]
+
+
+class Repair(Step):
+    """A repair decided on by the plan; its step is made when it runs, on the machines as they are.
+
+    Delegates to that step, which checks for itself what there is to do.
+    """
+
+    def __init__(self, repair: str, allocation_ids: frozenset[str], shared: "_Shared") -> None:
+        self.repair = repair
+        self.allocation_ids = allocation_ids
+        self._shared = shared
+        self._made: Step | None = None
+
+    @property
+    def title(self) -> str:
+        """Named after what it repairs."""
+        return f"repair_{self.repair}"
+
+    async def check(self, ctx: Context) -> bool:
+        """As the step itself says."""
+        return await self._step(ctx).check(ctx)
+
+    async def do(self, ctx: Context) -> None:
+        """As the step itself does."""
+        await self._step(ctx).do(ctx)
+
+    async def verify(self, ctx: Context) -> bool:
+        """As the step itself says."""
+        return await self._step(ctx).verify(ctx)
+
+    def _step(self, ctx: Context) -> Step:
+        if self._made is None:
+            scope = self._shared.scope(ctx)
+            sites = [s for s in scope.ground.sites if s.allocation_id in self.allocation_ids]
+            self._made = _REPAIRS[self.repair](scope, sites)
+        return self._made
+
+
+class _Shared:
+    """One ground for the repairs of one attempt."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._scope: Scope | None = None
+
+    def scope(self, ctx: Context) -> Scope:
+        if self._scope is None or self._scope.ctx is not ctx:
+            self._scope = scope_of(self._services, ctx, renew=True)
+        return self._scope
+
+
+_REPAIRS: dict[str, Callable[[Scope, list[Site]], Step]] = {
+    "configure": lambda scope, sites: Configure(scope.ground, scope.maker, sites),
+    "key": lambda scope, sites: MungeKey(scope.ground, scope.maker, sites),
+    "munge": lambda scope, sites: Munge(scope.ground, sites),
+    "mariadb": lambda scope, sites: Database(scope.ground, sites),
+    "slurmdbd": lambda scope, sites: Slurmdbd(scope.ground, sites),
+    "slurmctld": lambda scope, sites: Slurmctld(scope.ground, sites),
+    "slurmd": lambda scope, sites: Slurmd(scope.ground, sites),
+    "slurmd_again": lambda scope, sites: Restarted(scope.ground, sites, "slurmd"),
+    "register": lambda scope, sites: Registered(scope.ground, scope.maker, sites),
+    "admit": lambda scope, sites: Admitted(scope.ground, scope.maker, sites),
+}
+
+
+def _in_hand(site: Site) -> bool:
+    return any(member.status in IN_HAND for member in site.members)
+
+
+def _failed_lately(target: Target, now: datetime) -> bool:
+    return any(
+        condition.type == ConditionType.OPERATION_FAILED
+        and condition.reason == "reconcile"
+        and now - condition.since < BACK_OFF
+        for condition in target.instance.conditions
+    )
+
+
+def _machine(site: Site, one: SiteSeen, document: ClusterDocument) -> Iterable[Finding]:
+    """Files and daemons of one machine."""
+    if one.look is None or one.record is None:
+        return
+    name = one.record.machine.name
+    wanted = configuration_for(document.cluster, one.record.machine, worker=site.worker)
+    changed = [*drifted(one.look, wanted), *unwanted(one.look, wanted)]
+    if changed:
+        text = f"{name}: {', '.join(changed)} not as written"
+        yield Finding("configure", site.allocation_id, text)
+    reads = {unit for file in wanted if file.path in changed for unit in file.restarts}
+    units = ["munge"]
+    if site.controller:
+        units += ["mariadb", "slurmdbd", "slurmctld"]
+    if site.worker:
+        units.append("slurmd")
+    for unit in units:
+        state = one.look.unit(unit)
+        if not state.up:
+            yield Finding(unit, site.allocation_id, f"{name}: {unit} is {state.active}")
+        elif not fresh(one.look, unit) or (unit in reads and _rereads(unit, changed)):
+            yield Finding(unit, site.allocation_id, f"{name}: {unit} runs on older files")
+    if site.controller and DATABASE_MADE not in one.look.present:
+        yield Finding("mariadb", site.allocation_id, f"{name}: accounting's database is missing")
+
+
+def _rereads(unit: str, changed: list[str]) -> bool:
+    """Whether a changed file makes a daemon restart: drop-ins alone count from its next start."""
+    return any(not path.endswith(".d/60-gpuaas.conf") for path in changed) or unit == "mariadb"
+
+
+def _scheduler(site: Site, one: SiteSeen, seen: Seen) -> Iterable[Finding]:
+    """What the scheduler should know of a worker that was open before."""
+    if seen.scheduler is None or one.record is None or not site.worker:
+        return
+    machine = one.record.machine
+    if not machine.admitted:
+        return
+    node = seen.scheduler.node(machine.name)
+    if node is None:
+        text = f"{machine.name} is unknown to the scheduler"
+        yield Finding("slurmd_again", site.allocation_id, text)
+        yield Finding("register", site.allocation_id, text)
+        yield Finding("admit", site.allocation_id, text)
+    elif not set(machine.features) <= set(node.features):
+        text = f"{machine.name} is not open to users"
+        yield Finding("admit", site.allocation_id, text)
+
+
+def _keys(sites: list[Site], seen: Seen) -> Iterable[Finding]:
+    """Machines whose key differs cannot talk to the others; which is right only custody knows."""
+    digests = {
+        site.allocation_id: look.files[MUNGE_KEY].digest
+        for site in sites
+        if (look := seen.site(site.allocation_id).look) is not None and MUNGE_KEY in look.files
+    }
+    if len(set(digests.values())) > 1:
+        for allocation_id in digests:
+            yield Finding("key", allocation_id, "the machines' keys differ")
