@@ -89,7 +89,9 @@ class Connection:
             for pause in _RETRIES:
                 client = await self.client()
                 try:
-                    done = await client.run(command, input=data, encoding=None)
+                    # Input of no length would not be ended by the library.
+                    source = asyncssh.DEVNULL if data == b"" else asyncssh.PIPE
+                    done = await client.run(command, input=data, stdin=source, encoding=None)
                 except asyncssh.ChannelOpenError:
                     # sshd still counts sessions that have just ended; the command did not start.
                     await asyncio.sleep(pause)

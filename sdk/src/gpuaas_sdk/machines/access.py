@@ -14,9 +14,14 @@ from typing import Final
 
 import asyncssh
 
-from gpuaas_contract.custody import GRANT_SECONDS, AccessGrantCreate, AccessGrantIssued
+from gpuaas_contract.custody import (
+    GRANT_SECONDS,
+    AccessGrantCreate,
+    AccessGrantIssued,
+    GrantLogin,
+)
 from gpuaas_sdk.client import Client
-from gpuaas_sdk.machines.certificate import USERNAME, grant_ask
+from gpuaas_sdk.machines.certificate import grant_ask
 from gpuaas_sdk.machines.scripts import About
 
 _KEY: Final = "key"
@@ -74,15 +79,19 @@ async def ssh_access(
     *,
     folder: Path | None = None,
     ttl_seconds: int = GRANT_SECONDS,
-    pty: bool = True,
+    login: GrantLogin = GrantLogin.OPERATOR,
 ) -> SshAccess:
     """Ask for a certificate and write what `ssh` needs into a private folder (a new one, if none).
 
-    The same folder can be given again: what is in it is replaced, each file at once.
+    `login`: as the machine's operator, or as oneself where an app made one an account. The same
+    folder can be given again: what is in it is replaced, each file at once.
     """
     key = asyncssh.generate_private_key("ssh-ed25519")
     body = AccessGrantCreate(
-        public_key=key.export_public_key().decode().strip(), ttl_seconds=ttl_seconds, pty=pty
+        public_key=key.export_public_key().decode().strip(),
+        ttl_seconds=ttl_seconds,
+        pty=True,
+        login=login,
     )
     issued = await grant_ask(client, allocation_id, body, About())
     private = key.export_private_key().decode()
@@ -97,7 +106,8 @@ def _written(
     place.chmod(0o700)
     place = place.resolve()
     host_keys = [line.split(" ", 1)[1] for line in issued.known_hosts]
-    config = ssh_config(allocation_id, issued.address, place)
+    username = issued.grant.username
+    config = ssh_config(allocation_id, issued.address, username, place)
     files = {
         _KEY: private,
         _CERTIFICATE: f"{issued.certificate.strip()}\n",
@@ -114,19 +124,19 @@ def _written(
         grant_id=issued.grant.id,
         host=allocation_id,
         address=issued.address,
-        username=USERNAME,
+        username=username,
         folder=place,
         valid_until=issued.grant.valid_before,
         config_text=config,
     )
 
 
-def ssh_config(host: str, address: str, folder: Path) -> str:
+def ssh_config(host: str, address: str, username: str, folder: Path) -> str:
     """The lines of an ssh configuration that reach one machine, and no other by mistake."""
     options = {
         "HostName": address,
         "HostKeyAlias": host,
-        "User": USERNAME,
+        "User": username,
         "IdentityFile": _quoted(folder / _KEY),
         "CertificateFile": _quoted(folder / _CERTIFICATE),
         "UserKnownHostsFile": _quoted(folder / _KNOWN_HOSTS),

@@ -57,12 +57,18 @@ class CertificateDoor:
         )
         issued = await grant_ask(self.client, self.allocation_id, body, about)
         grant = issued.grant
+        try:
+            certificate = asyncssh.import_certificate(issued.certificate)
+        except asyncssh.KeyImportError as error:
+            raise AccessRefused(
+                self.allocation_id, f"the certificate is broken: {error}"
+            ) from error
         return Pass(
             address=issued.address,
             username=USERNAME,
             host_keys=tuple(line.split(" ", 1)[1] for line in issued.known_hosts),
             key=key,
-            certificate=asyncssh.import_certificate(issued.certificate),
+            certificate=certificate,
             seconds=(grant.valid_before - grant.created_at).total_seconds(),
             about=f"certificate {grant.serial} for the principal {grant.principal}, valid until"
             f" {grant.valid_before:%H:%M:%S} UTC",

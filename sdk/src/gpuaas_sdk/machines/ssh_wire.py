@@ -22,7 +22,7 @@ from gpuaas_sdk.machines.wire import Output
 # sshd takes ten sessions on one connection by default; two are left for ending scripts.
 _SESSIONS: Final = 8
 _OPEN_PAUSES: Final = (0.0, 0.02, 0.05, 0.1, 0.3, 0.5, 1.0, 2.0)
-_REFUSED_PAUSES: Final = (0.0, 0.5, 1.0, 2.0, 4.0)
+_REFUSED_PAUSE: Final = 0.5
 _GOODBYE: Final = 0.5
 _KILL: Final = 5.0
 
@@ -32,12 +32,14 @@ class Patience:
     """How long a machine is waited for, in seconds.
 
     A slow one is not dead: `answer` is for the network alone, `login` for all that sshd does. A
-    connection on which nothing is heard for `silence` is given up.
+    connection on which nothing is heard for `silence` is given up. A machine that refuses is asked
+    again for as long as `refused`: it may learn a moment later whose it is now.
     """
 
     answer: float = 10.0
     login: float = 45.0
     silence: float = 20.0
+    refused: float = 8.0
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Pass:
 class Door(Protocol):
     """Where passes come from. Raises an access failure when there is none."""
 
-    async def ask(self, about: About) -> Pass:
+    async def ask(self, about: About, /) -> Pass:
         """A fresh pass."""
         ...
 
@@ -147,28 +149,26 @@ class SshWire:
             task.exception()  # whoever waited has it; nobody may have
 
     async def _open(self, about: About) -> _Live:
-        """Connect; who is refused asks again for a while, as a host may not know its tenant yet."""
-        pauses = _REFUSED_PAUSES if self._was_let_in else _REFUSED_PAUSES[:1]
-        refused: AccessRefused | None = None
-        for pause in pauses:
-            await asyncio.sleep(pause)
+        """Connect; who is refused asks again for a while, unless that was tried before."""
+        give_up = _now() + (self._patience.refused if self._was_let_in else 0.0)
+        while True:
             began = _now()
             given = await self._door.ask(about)
             try:
                 connection = await self._connect(given)
             except asyncssh.PermissionDenied as error:
-                refused = AccessRefused(
+                self._was_let_in = _now() + _REFUSED_PAUSE < give_up
+                if self._was_let_in:
+                    await asyncio.sleep(_REFUSED_PAUSE)
+                    continue
+                raise AccessRefused(
                     self._allocation_id,
                     f"the machine does not take {given.about}. It may not know the allocation (any"
                     " more), have revoked it, not trust the platform's authority, or have a wrong"
                     f" clock; sshd's journal there says which ({error.reason})",
-                )
-                continue
+                ) from error
             self._was_let_in = True
             return self._keep(connection, began, given.seconds)
-        self._was_let_in = False
-        assert refused is not None  # noqa: S101 - there is at least one pause
-        raise refused
 
     def _keep(self, connection: asyncssh.SSHClientConnection, began: float, lasts: float) -> _Live:
         old, margin = self._live, min(lasts / 2, max(30.0, lasts / 5))
