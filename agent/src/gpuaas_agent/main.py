@@ -1,91 +1,19 @@
-"""The command line of the agent: `gpuaas-agent facts`."""
+"""The agent's entry: hands over to what was asked for, and loads nothing else.
 
-import argparse
-import asyncio
-import json
+A script's supervisor stays beside its script for as long as that runs, so it must be small.
+"""
+
 import sys
-import time
 from collections.abc import Sequence
-from pathlib import Path
-
-from gpuaas_agent.facts.collect import SECTIONS, facts_collect, machine_reader
-
-OK, USAGE, INCOMPLETE = 0, 2, 3
-
-FACTS_HELP = """\
-Print facts of this machine as one JSON object.
-
-Facts are read, never guessed: a value that could not be read is null, and the list "unknown" says
-which fact, where it was looked for, and why that failed. Some facts need root (the process behind
-a listening port); without it they are listed as unknown. Nothing on the machine is changed.
-"""
-
-FACTS_EXAMPLES = """\
-examples:
-  gpuaas-agent facts                                 everything
-  gpuaas-agent facts --section gpus --section cpu    only these sections
-  gpuaas-agent facts --reference "$(date +%s.%N)"    with the clock's offset from a reference
-  gpuaas-agent facts --strict || echo "see .unknown" complain when something could not be read
-  gpuaas-agent facts --root /mnt/image               the files of a system that is not running
-
-exit codes:
-  0  printed        2  wrong usage        3  printed, but something is unknown (--strict only)
-"""
+from importlib import import_module
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    arguments = _parser().parse_args(argv)
-    received = time.time()
-    return asyncio.run(_facts(arguments, received))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="gpuaas-agent", description="The node agent: runs on a machine and speaks for it."
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    facts = commands.add_parser(
-        "facts",
-        help="print facts of this machine as JSON",
-        description=FACTS_HELP,
-        epilog=FACTS_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    facts.add_argument(
-        "--section",
-        action="append",
-        choices=SECTIONS,
-        metavar="NAME",
-        help=f"print this section only; may be repeated ({', '.join(SECTIONS)})",
-    )
-    facts.add_argument(
-        "--reference",
-        type=float,
-        metavar="SECONDS",
-        help="a reference clock's time in seconds since 1970, taken as the command starts;"
-        " time.offset_seconds is then this clock minus the reference",
-    )
-    facts.add_argument(
-        "--root", type=Path, default=Path("/"), metavar="PATH", help="read the system under PATH"
-    )
-    facts.add_argument(
-        "--compact", action="store_true", help="one line of JSON instead of an indented text"
-    )
-    facts.add_argument(
-        "--strict", action="store_true", help="exit with 3 when a fact could not be read"
-    )
-    return parser
-
-
-async def _facts(arguments: argparse.Namespace, received: float) -> int:
-    reader = await machine_reader(arguments.root)
-    facts = facts_collect(
-        reader, arguments.section or SECTIONS, lambda: received, arguments.reference
-    )
-    layout = {"separators": (",", ":")} if arguments.compact else {"indent": 2}
-    sys.stdout.write(json.dumps(facts, **layout) + "\n")
-    return INCOMPLETE if arguments.strict and facts["unknown"] else OK
+    words = list(sys.argv[1:] if argv is None else argv)
+    module = "supervise" if words[:1] == ["exec"] else "command_line"
+    found: int = import_module(f"gpuaas_agent.{module}").main(words)
+    return found
 
 
 if __name__ == "__main__":
