@@ -1,13 +1,12 @@
-/** What the person should be told whatever page they are on: problems of what they asked for. Added by
- * pages and the session, shown by the shell's flashbar until dismissed. */
+/** What the person should be told whatever page they are on: problems of what they asked for, and what
+ * was begun for them. Added by pages and the session, shown by the shell's flashbar until dismissed. */
 
 import type { Problem } from "../api/problem.ts";
 import { createStore } from "../live/store.ts";
 
-export interface Notice {
-  readonly id: string;
-  readonly problem: Problem;
-}
+export type Notice =
+  | { readonly id: string; readonly kind: "problem"; readonly problem: Problem }
+  | { readonly id: string; readonly kind: "done"; readonly text: string; readonly href?: string };
 
 const MOST = 5;
 
@@ -15,11 +14,19 @@ export const notices = createStore<readonly Notice[]>([]);
 
 /** Shows a problem. The same one again replaces the earlier: no wall of copies. */
 export function noticeAdd(problem: Problem): void {
-  const id = `${problem.code}:${problem.message}`;
-  const others = notices.get().filter((notice) => notice.id !== id);
-  notices.set([{ id, problem }, ...others].slice(0, MOST));
+  add({ id: `${problem.code}:${problem.message}`, kind: "problem", problem });
+}
+
+/** Says that something was done, with a link to where it can be followed. */
+export function noticeDone(text: string, href?: string): void {
+  add({ id: `done:${text}`, kind: "done", text, ...(href === undefined ? {} : { href }) });
 }
 
 export function noticeDismiss(id: string): void {
   notices.set(notices.get().filter((notice) => notice.id !== id));
+}
+
+function add(notice: Notice): void {
+  const others = notices.get().filter(({ id }) => id !== notice.id);
+  notices.set([notice, ...others].slice(0, MOST));
 }

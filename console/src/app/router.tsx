@@ -16,7 +16,7 @@ import {
   useState,
 } from "react";
 
-export type Params = Readonly<Record<string, string>>;
+export type Params = Readonly<Record<string, string | undefined>>;
 
 export interface PageProps {
   readonly params: Params;
@@ -29,6 +29,8 @@ export interface Route {
   readonly page: LazyExoticComponent<ComponentType<PageProps>>;
   /** Shown without the side navigation. */
   readonly alone?: boolean;
+  /** Can be looked at without being signed in. */
+  readonly open?: boolean;
 }
 
 export interface Location {
@@ -37,7 +39,7 @@ export interface Location {
 }
 
 /** The page that "/" stands for. */
-export const HOME = "/platform";
+export const HOME = "/home";
 
 const LocationContext = createContext<Location>({ pathname: "/", search: "" });
 
@@ -63,12 +65,15 @@ export function useLocation(): Location {
 }
 
 /** Goes to an address of the console. */
-export function navigate(to: string, { replace = false }: { replace?: boolean } = {}): void {
+export function navigate(
+  to: string,
+  { replace = false, stay = false }: { replace?: boolean; stay?: boolean } = {},
+): void {
   const stays = to === window.location.pathname + window.location.search;
   if (replace || stays) window.history.replaceState(null, "", to);
   else window.history.pushState(null, "", to);
   window.dispatchEvent(new Event(NAVIGATED));
-  if (!stays) window.scrollTo(0, 0);
+  if (!stays && !stay) window.scrollTo(0, 0);
 }
 
 export function matchRoute(
@@ -80,6 +85,24 @@ export function matchRoute(
     if (params !== null) return { route, params };
   }
   return null;
+}
+
+/** One value of the address behind the question mark, and the way to set it: what was typed into a
+ * filter, or which tab is open, is part of a link. Setting makes no entry in the history. */
+export function useQuery(name: string): readonly [string, (value: string) => void] {
+  const { search } = useLocation();
+  const value = new URLSearchParams(search).get(name) ?? "";
+  function set(next: string): void {
+    const query = new URLSearchParams(window.location.search);
+    if (next === "") query.delete(name);
+    else query.set(name, next);
+    const text = query.toString();
+    navigate(window.location.pathname + (text === "" ? "" : `?${text}`), {
+      replace: true,
+      stay: true,
+    });
+  }
+  return [value, set];
 }
 
 const NAVIGATED = "gpuaas:navigated";

@@ -1,30 +1,78 @@
-/** Every page of the console and its place in the navigation. A new page is a folder under pages/ and
- * a line here; its code is a chunk of its own. */
+/** Every page of the console. A new page is a folder under pages/ and a line here; its code is a chunk of
+ * its own. Where it stands in the navigation is said in navigation.ts. */
 
-import type { SideNavigationProps } from "@cloudscape-design/components/side-navigation";
-import { lazy } from "react";
-import type { Route } from "./router.tsx";
+import { type ComponentType, lazy } from "react";
+import type { PageProps, Route } from "./router.tsx";
+
+type Load = () => Promise<{ default: ComponentType<PageProps> }>;
 
 export const routes: readonly Route[] = [
-  { path: "/platform", title: "Platform", page: lazy(() => import("../pages/platform/index.tsx")) },
+  page("/home", "Home", () => import("../pages/home/index.tsx")),
+  page("/projects", "Projects", () => import("../pages/projects/index.tsx")),
+  page("/projects/:project_id/catalog", "Catalog", () => import("../pages/catalog/index.tsx")),
+  page("/projects/:project_id/catalog/:slug", "App", () => import("../pages/app/index.tsx")),
+  page(
+    "/projects/:project_id/catalog/:slug/deploy",
+    "Deploy",
+    () => import("../pages/deploy/index.tsx"),
+  ),
+  page(
+    "/projects/:project_id/instances",
+    "Instances",
+    () => import("../pages/instances/index.tsx"),
+  ),
+  page("/instances/:instance_id", "Instance", () => import("../pages/instance/index.tsx")),
+  page(
+    "/projects/:project_id/operations",
+    "Operations",
+    () => import("../pages/operations/index.tsx"),
+  ),
+  page("/operations/:operation_id", "Operation", () => import("../pages/operation/index.tsx")),
+  page(
+    "/operation-groups/:group_id",
+    "Operations asked for together",
+    () => import("../pages/operation-group/index.tsx"),
+  ),
+  page("/correlations", "Find by correlation id", () => import("../pages/correlation/index.tsx")),
+  page(
+    "/correlations/:correlation_id",
+    "Correlation",
+    () => import("../pages/correlation/index.tsx"),
+  ),
+  page(
+    "/projects/:project_id/allocations",
+    "Allocations",
+    () => import("../pages/allocations/index.tsx"),
+  ),
+  page("/allocations/:allocation_id", "Allocation", () => import("../pages/allocation/index.tsx")),
+  page("/projects/:project_id/access", "Access", () => import("../pages/access/index.tsx")),
+  page(
+    "/service-accounts/:account_id",
+    "Service account",
+    () => import("../pages/service-account/index.tsx"),
+  ),
+  page("/projects/:project_id/events", "Events", () => import("../pages/events/index.tsx")),
+  page("/projects/:project_id/policy", "Policy", () => import("../pages/policy/index.tsx")),
+  page("/audit", "Audit", () => import("../pages/audit/index.tsx")),
+  page("/tenants", "Tenants", () => import("../pages/tenants/index.tsx")),
+  page("/tenants/:org_id", "Tenant", () => import("../pages/tenant/index.tsx")),
+  page("/admin/capacity", "Regions, kinds and nodes", () => import("../pages/capacity/index.tsx")),
+  page("/admin/apps", "Published apps", () => import("../pages/publishing/index.tsx")),
+  page("/admin/apps/:slug", "Published app", () => import("../pages/published-app/index.tsx")),
+  page("/account", "Your account", () => import("../pages/account/index.tsx")),
+  { ...page("/platform", "Platform", () => import("../pages/platform/index.tsx")), open: true },
   {
-    path: "/sign-in",
-    title: "Sign in",
-    page: lazy(() => import("../pages/sign-in/index.tsx")),
+    ...page("/sign-in", "Sign in", () => import("../pages/sign-in/index.tsx")),
     alone: true,
+    open: true,
   },
 ];
 
 export const notFound: Route = {
-  path: "",
-  title: "Not found",
-  page: lazy(() => import("../pages/not-found/index.tsx")),
+  ...page("", "Not found", () => import("../pages/not-found/index.tsx")),
+  open: true,
 };
 
-export const navigation: readonly SideNavigationProps.Item[] = [
-  {
-    type: "section-group",
-    title: "Operate",
-    items: [{ type: "link", text: "Platform", href: "/platform" }],
-  },
-];
+function page(path: string, title: string, load: Load): Route {
+  return { path, title, page: lazy(load) };
+}

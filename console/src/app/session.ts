@@ -8,6 +8,7 @@ import type { Whoami } from "../api/contract.ts";
 import { Problem } from "../api/problem.ts";
 import { connection } from "../live/connection.ts";
 import { createStore } from "../live/store.ts";
+import { forgetReadings } from "../live/use-live.ts";
 import { noticeAdd } from "./notices.ts";
 
 export type Session =
@@ -44,21 +45,23 @@ export async function signOut(): Promise<void> {
     if (!(thrown instanceof Problem)) throw thrown;
     if (thrown.status !== 401) return noticeAdd(thrown);
   }
+  forgetReadings();
   session.set({ kind: "anonymous" });
 }
 
-/** What to call the person who is signed in. */
-export function displayName(who: Whoami): string {
-  return who.display_name || who.email || who.id;
-}
-
-async function sessionRead(): Promise<void> {
+/** Reads anew who is signed in and what they may do: after a change of roles, or a refused stream. */
+export async function sessionRead(): Promise<void> {
   try {
     sessionStarted(await call(api.GET("/api/v1/whoami")));
   } catch (thrown) {
     // A 401 has been dealt with by sessionEnded; after any other failure we know what we knew.
     if (!(thrown instanceof Problem)) throw thrown;
   }
+}
+
+/** What to call the person who is signed in. */
+export function displayName(who: Whoami): string {
+  return who.display_name || who.email || who.id;
 }
 
 function sessionStarted(who: Whoami): void {

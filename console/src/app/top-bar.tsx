@@ -7,8 +7,9 @@ import { type ConnectionState, connection } from "../live/connection.ts";
 import { useStore } from "../live/store.ts";
 import { APPEARANCES, type Appearance, appearance, chooseAppearance } from "./appearance.ts";
 import logo from "./logo.svg";
+import { chooseProject, type Project, useProject, useProjects, useTenantNames } from "./place.ts";
 import { signInHref } from "./return-to.ts";
-import { HOME, useLocation } from "./router.tsx";
+import { HOME, navigate, useLocation } from "./router.tsx";
 import { displayName, type Session, session, signOut } from "./session.ts";
 
 export function TopBar() {
@@ -16,7 +17,9 @@ export function TopBar() {
   const choice = useStore(appearance);
   const current = useStore(session);
   const { pathname, search } = useLocation();
+  const switcher = useProjectSwitcher(pathname);
   const utilities = [
+    ...switcher,
     ...(state === null ? [] : [connectionUtility(state)]),
     appearanceUtility(choice),
     ...(pathname === "/sign-in" ? [] : accountUtilities(current, signInHref(pathname + search))),
@@ -27,6 +30,59 @@ export function TopBar() {
       utilities={utilities}
     />
   );
+}
+
+const MOST_PROJECTS = 25;
+
+/** The project that is worked in, and the way to another one: the same page there. */
+function useProjectSwitcher(pathname: string): TopNavigationProps.Utility[] {
+  const projects = useProjects().value ?? [];
+  const current = useProject();
+  const tenants = useTenantNames();
+  if (current === null || pathname === "/sign-in") return [];
+  return [
+    {
+      type: "menu-dropdown",
+      iconName: "folder",
+      text: current.display_name,
+      description: tenants.get(current.org_id) ?? current.org_id,
+      ariaLabel: `Project: ${current.display_name}`,
+      items: [
+        ...byTenant(projects.slice(0, MOST_PROJECTS), tenants, current.id),
+        { id: "all", text: "All projects", href: "/projects" },
+      ],
+      onItemClick({ detail }) {
+        const chosen = projects.find(({ id }) => id === detail.id);
+        if (chosen !== undefined) goToProject(chosen.id, pathname);
+      },
+    },
+  ];
+}
+
+function byTenant(
+  projects: readonly Project[],
+  tenants: ReadonlyMap<string, string>,
+  chosen: string,
+): TopNavigationProps.MenuDropdownUtility["items"] {
+  return [...new Set(projects.map(({ org_id }) => org_id))].map((org) => ({
+    id: org,
+    text: tenants.get(org) ?? org,
+    items: projects
+      .filter(({ org_id }) => org_id === org)
+      .map(({ id, display_name }) => ({
+        id,
+        itemType: "checkbox" as const,
+        text: display_name,
+        checked: id === chosen,
+      })),
+  }));
+}
+
+function goToProject(id: string, pathname: string): void {
+  chooseProject(id);
+  const [first, , page] = pathname.split("/").filter((part) => part !== "");
+  if (first === "projects" && page !== undefined) navigate(`/projects/${id}/${page}`);
+  else navigate(`/projects/${id}/instances`);
 }
 
 const CONNECTIONS = {
@@ -83,8 +139,13 @@ function accountUtilities(current: Session, href: string): TopNavigationProps.Ut
       iconName: "user-profile",
       text: displayName(current.who),
       ...(email ? { description: email } : {}),
-      items: [{ id: "sign-out", text: "Sign out" }],
-      onItemClick: () => void signOut(),
+      items: [
+        { id: "account", text: "Your account", href: "/account" },
+        { id: "sign-out", text: "Sign out" },
+      ],
+      onItemClick({ detail }) {
+        if (detail.id === "sign-out") void signOut();
+      },
     },
   ];
 }

@@ -18,3 +18,15 @@ export function duration(seconds: number): string {
 export function secondsUntil(then: number, now: number): number {
   return Math.max(0, Math.ceil((then - now) / 1000));
 }
+
+/** "0.4 s", "12 s", "3 min 20 s", "2 h 5 min": two units, for what is being waited for. */
+export function elapsed(milliseconds: number): string {
+  const seconds = Math.max(0, milliseconds) / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} days`;
+}

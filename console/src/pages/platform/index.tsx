@@ -16,6 +16,7 @@ import { useNow } from "../../live/use-now.ts";
 import { type Polling, usePolling } from "../../live/use-polling.ts";
 import { ProblemAlert } from "../../widgets/problem-alert.tsx";
 import { ago, secondsUntil } from "../../widgets/times.ts";
+import { Operators } from "./operators.tsx";
 import { type PlatformState, readPlatform } from "./read.ts";
 
 const EVERY_MS = 5_000;
@@ -48,6 +49,7 @@ export default function PlatformPage() {
           loading={value === null && problem === null}
           current={current}
         />
+        <Operators />
       </SpaceBetween>
     </ContentLayout>
   );

@@ -1,0 +1,88 @@
+/** Where the person works: the project the pages of the navigation are about. Chosen in the top bar, or
+ * by following a link into another project; remembered between visits. */
+
+import { api, call } from "../api/client.ts";
+import type { Place, Schemas } from "../api/contract.ts";
+import { pageQuery, readPages } from "../api/pages.ts";
+import { createStore, useStore } from "../live/store.ts";
+import { type Live, useLive } from "../live/use-live.ts";
+import { session } from "./session.ts";
+
+export type Project = Schemas["Project"];
+
+const KEY = "gpuaas.project";
+const MOST_PAGES = 5;
+
+/** The id of the chosen project; it may be one the person can no longer see. */
+export const chosenProject = createStore<string | null>(remembered());
+
+export function chooseProject(projectId: string): void {
+  chosenProject.set(projectId);
+  try {
+    window.localStorage.setItem(KEY, projectId);
+  } catch {
+    // Storage is blocked: the choice lasts as long as the page.
+  }
+}
+
+/** Every project in reach, for the switcher and for names. */
+export function useProjects(): Live<readonly Project[]> {
+  const signedIn = useStore(session).kind === "signed_in";
+  return useLive(signedIn ? "projects" : null, readProjects, {
+    on: ({ type }) => type.startsWith("identity.project"),
+  });
+}
+
+/** The project that is worked in: the chosen one, or the first in reach. */
+export function useProject(): Project | null {
+  const chosen = useStore(chosenProject);
+  const projects = useProjects().value ?? [];
+  return projects.find(({ id }) => id === chosen) ?? projects[0] ?? null;
+}
+
+export function placeOf(thing: { org_id: string | null; project_id?: string | null }): Place {
+  return { org_id: thing.org_id, project_id: thing.project_id ?? null };
+}
+
+/** The names of the tenants the person has to do with, by id. */
+export function useTenantNames(): ReadonlyMap<string, string> {
+  const signedIn = useStore(session);
+  const tenants = useLive(
+    signedIn.kind === "signed_in" ? "tenant-names" : null,
+    async (signal) => {
+      const read = await readPages(
+        (cursor) =>
+          call(api.GET("/api/v1/tenants", { params: { query: pageQuery(cursor) }, signal })),
+        MOST_PAGES,
+        signal,
+      );
+      return read.items;
+    },
+    { on: ({ type }) => type.startsWith("identity.tenant") },
+  );
+  const names = new Map<string, string>();
+  if ("who" in signedIn) {
+    for (const { scope } of signedIn.who.bindings) {
+      if (scope.org_id && scope.org_name) names.set(scope.org_id, scope.org_name);
+    }
+  }
+  for (const { id, display_name } of tenants.value ?? []) names.set(id, display_name);
+  return names;
+}
+
+async function readProjects(signal: AbortSignal): Promise<readonly Project[]> {
+  const read = await readPages(
+    (cursor) => call(api.GET("/api/v1/projects", { params: { query: pageQuery(cursor) }, signal })),
+    MOST_PAGES,
+    signal,
+  );
+  return read.items.filter(({ active }) => active);
+}
+
+function remembered(): string | null {
+  try {
+    return window.localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,125 @@
+/** The allocations of a project, each with the reason why it cannot be chosen, where there is one: what
+ * people are not offered they are told about. Used by the allocation picker and the review of a deploy. */
+
+import { api, call } from "../api/client.ts";
+import type { Allocation, AppInstance, Place, Schemas, Sku } from "../api/contract.ts";
+import { pageQuery, readPages } from "../api/pages.ts";
+import { type Live, useLive } from "../live/use-live.ts";
+
+export interface Offer {
+  readonly allocation: Allocation;
+  readonly sku: Sku | null;
+  /** Why it is not offered; null when it is. */
+  readonly why: string | null;
+}
+
+const MOST_PAGES = 10;
+type Dimension = Schemas["Dimension"];
+
+export function useOffers(place: Place, instance?: AppInstance): Live<readonly Offer[]> {
+  const { project_id: projectId } = place;
+  return useLive(
+    projectId === null ? null : `offers:${projectId}:${instance?.id ?? ""}`,
+    (signal) => readOffers(projectId ?? "", instance ?? null, signal),
+    { on: ({ type }) => type.startsWith("capacity.") || type.startsWith("apps.instance") },
+  );
+}
+
+async function readOffers(
+  projectId: string,
+  instance: AppInstance | null,
+  signal: AbortSignal,
+): Promise<readonly Offer[]> {
+  const [allocations, skus] = await Promise.all([
+    readAllocations(projectId, signal),
+    readSkus(signal),
+  ]);
+  const held = allocations.filter(({ status }) => status !== "released");
+  const denied = await readDenials(projectId, held, signal);
+  return held
+    .map((allocation) => ({
+      allocation,
+      sku: skus.find(({ name }) => name === allocation.sku) ?? null,
+      why: reason(allocation, instance) ?? denials(denied, allocation),
+    }))
+    .sort((one, other) => Number(one.why !== null) - Number(other.why !== null));
+}
+
+export async function readAllocations(
+  projectId: string,
+  signal: AbortSignal,
+): Promise<readonly Allocation[]> {
+  const read = await readPages(
+    (cursor) =>
+      call(
+        api.GET("/api/v1/allocations", {
+          params: { query: { project_id: projectId, ...pageQuery(cursor) } },
+          signal,
+        }),
+      ),
+    MOST_PAGES,
+    signal,
+  );
+  return read.items;
+}
+
+export async function readSkus(signal: AbortSignal): Promise<readonly Sku[]> {
+  const read = await readPages(
+    (cursor) => call(api.GET("/api/v1/skus", { params: { query: pageQuery(cursor) }, signal })),
+    MOST_PAGES,
+    signal,
+  );
+  return read.items;
+}
+
+function reason(allocation: Allocation, instance: AppInstance | null): string | null {
+  const { status, status_reason, bound_instance_id } = allocation;
+  if (status !== "active") {
+    return `It is ${status.replaceAll("_", " ")}${status_reason ? `: ${status_reason}` : ""}.`;
+  }
+  if (bound_instance_id === null) return null;
+  return bound_instance_id === instance?.id
+    ? "It already carries a member of this instance."
+    : `Another instance uses it (${bound_instance_id}).`;
+}
+
+type Denials = ReadonlyMap<string, string>;
+
+/** What policy forbids here, by kind and by region. Policy that cannot be read is left to the platform. */
+async function readDenials(
+  projectId: string,
+  allocations: readonly Allocation[],
+  signal: AbortSignal,
+): Promise<Denials> {
+  const questions = [
+    ...[...new Set(allocations.map(({ sku }) => sku))].map((value) => ["skus", value] as const),
+    ...[...new Set(allocations.map(({ region }) => region))].map(
+      (value) => ["regions", value] as const,
+    ),
+  ];
+  const denied = new Map<string, string>();
+  await Promise.all(
+    questions.map(async ([dimension, value]) => {
+      const message = await denial(projectId, { dimension, value }, signal);
+      if (message !== null) denied.set(`${dimension}:${value}`, message);
+    }),
+  );
+  return denied;
+}
+
+async function denial(
+  projectId: string,
+  question: { dimension: Dimension; value: string },
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { data } = await api.GET("/api/v1/projects/{project_id}/effective-policy", {
+    params: { path: { project_id: projectId }, query: question },
+    signal,
+  });
+  const decision = data?.decision;
+  return decision && !decision.allowed ? `Policy forbids it: ${decision.message}` : null;
+}
+
+function denials(denied: Denials, { sku, region }: Allocation): string | null {
+  return denied.get(`skus:${sku}`) ?? denied.get(`regions:${region}`) ?? null;
+}

@@ -1,0 +1,44 @@
+/** A list of the platform, kept current: as many of its pages as the person has asked for. */
+
+import { useState } from "react";
+import { type Pages, type ReadPage, readPages } from "../api/pages.ts";
+import { type Live, type LiveOptions, useLive } from "./use-live.ts";
+
+export interface LiveList<T> extends Omit<Live<Pages<T>>, "value"> {
+  readonly items: readonly T[] | null;
+  /** There is more than what was read. */
+  readonly more: boolean;
+  readonly readMore: () => void;
+}
+
+export function useList<T>(
+  key: string | null,
+  read: ReadPage<T>,
+  options: LiveOptions = {},
+): LiveList<T> {
+  const [wanted, setWanted] = useState({ key, pages: 1 });
+  const pages = wanted.key === key ? wanted.pages : 1;
+  const live = useLive(
+    key === null ? null : `${key}#${pages}`,
+    (signal) => readPages(read, pages, signal),
+    options,
+  );
+  return {
+    ...live,
+    items: live.value?.items ?? null,
+    more: live.value?.more ?? false,
+    readMore: () => setWanted({ key, pages: pages + 1 }),
+  };
+}
+
+/** Something that is all here already, as a table wants it. */
+export function wholeList<T>(items: readonly T[] | null): LiveList<T> {
+  return {
+    items,
+    more: false,
+    loading: items === null,
+    problem: null,
+    readNow: () => undefined,
+    readMore: () => undefined,
+  };
+}

@@ -1,0 +1,65 @@
+/** The people of a project, with the roles they hold here or in the tenant. */
+
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import { api, call } from "../../api/client.ts";
+import type { Place, Schemas } from "../../api/contract.ts";
+import { pageQuery } from "../../api/pages.ts";
+import { useList } from "../../live/use-list.ts";
+import { BindingTable } from "../../widgets/bindings.tsx";
+import { type Column, DataTable } from "../../widgets/data-table.tsx";
+import { Empty } from "../../widgets/empty.tsx";
+import { sentence } from "../../widgets/words.ts";
+
+type ProjectMember = Schemas["ProjectMember"];
+
+export function People({ place }: { readonly place: Place }) {
+  const projectId = place.project_id ?? "";
+  const list = useList(
+    `people:${projectId}`,
+    (cursor, signal) =>
+      call(
+        api.GET("/api/v1/projects/{project_id}/members", {
+          params: { path: { project_id: projectId }, query: pageQuery(cursor) },
+          signal,
+        }),
+      ),
+    { on: ({ type }) => type.startsWith("identity.") },
+  );
+  return (
+    <SpaceBetween size="l">
+      <DataTable
+        name="people"
+        title="People"
+        list={list}
+        idOf={({ user_id }) => user_id}
+        columns={COLUMNS}
+        sortedBy="email"
+        empty={<Empty title="Nobody yet" />}
+      />
+      <BindingTable place={place} title="Roles held here" />
+    </SpaceBetween>
+  );
+}
+
+const COLUMNS: readonly Column<ProjectMember>[] = [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ display_name, email }) => display_name || email,
+    value: ({ display_name }) => display_name,
+    rowHeader: true,
+  },
+  { id: "email", header: "Email", cell: ({ email }) => email, value: ({ email }) => email },
+  {
+    id: "roles",
+    header: "Roles",
+    cell: ({ roles }) => roles.map(sentence).join(", "),
+    value: ({ roles }) => roles.join(" "),
+  },
+  {
+    id: "can",
+    header: "May do",
+    cell: ({ permissions }) => `${permissions.length} things`,
+    value: ({ permissions }) => permissions.length,
+  },
+];

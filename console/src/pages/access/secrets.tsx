@@ -1,0 +1,160 @@
+/** Runtime secrets of a project: named, versioned, never shown. */
+
+import Button from "@cloudscape-design/components/button";
+import { useState } from "react";
+import { api, call } from "../../api/client.ts";
+import type { Place, Schemas } from "../../api/contract.ts";
+import { pageQuery } from "../../api/pages.ts";
+import { useCan } from "../../app/access.ts";
+import { FormDialog } from "../../forms/form-dialog.tsx";
+import { NAME, objectOf } from "../../forms/own-schemas.ts";
+import { useList } from "../../live/use-list.ts";
+import { type Column, DataTable } from "../../widgets/data-table.tsx";
+import { Empty } from "../../widgets/empty.tsx";
+import { Moment } from "../../widgets/moment.tsx";
+import { Status } from "../../widgets/status.tsx";
+
+type Secret = Schemas["RuntimeSecret"];
+
+export function Secrets({ place }: { readonly place: Place }) {
+  const projectId = place.project_id ?? "";
+  const manages = useCan()("custody.secret.manage", place);
+  const [making, setMaking] = useState(false);
+  const [ending, setEnding] = useState<Secret | null>(null);
+  const list = useList(
+    `secrets-list:${projectId}`,
+    (cursor, signal) =>
+      call(
+        api.GET("/api/v1/runtime-secrets", {
+          params: { query: { project_id: projectId, ...pageQuery(cursor) } },
+          signal,
+        }),
+      ),
+    { on: ({ type }) => type.startsWith("custody.secret") },
+  );
+  return (
+    <>
+      <DataTable
+        name="secrets"
+        title="Secrets"
+        description="Values apps run with. Only the service account a value is sealed to can open it."
+        list={list}
+        idOf={({ id }) => id}
+        columns={[...COLUMNS, ...(manages ? [endColumn(setEnding)] : [])]}
+        actions={manages && <Button onClick={() => setMaking(true)}>Keep a secret</Button>}
+        empty={<Empty title="No secret yet">Apps make their own as a rule.</Empty>}
+      />
+      {making && <NewSecret projectId={projectId} onClose={() => setMaking(false)} />}
+      {ending !== null && (
+        <FormDialog
+          title={`Revoke ${ending.name}?`}
+          submitText="Revoke"
+          onClose={() => setEnding(null)}
+          submit={(_, key) =>
+            call(
+              api.POST("/api/v1/runtime-secrets/{secret_id}/revoke", {
+                params: { path: { secret_id: ending.id } },
+                body: { reason: "" },
+                headers: { "Idempotency-Key": key },
+              }),
+            )
+          }
+        >
+          Its value is deleted. Whatever still needs it fails the next time it asks.
+        </FormDialog>
+      )}
+    </>
+  );
+}
+
+interface NewSecretProps {
+  readonly projectId: string;
+  readonly onClose: () => void;
+}
+
+function NewSecret({ projectId, onClose }: NewSecretProps) {
+  return (
+    <FormDialog
+      title="Keep a secret"
+      submitText="Keep it"
+      schema={objectOf(
+        {
+          name: NAME,
+          value: {
+            title: "Value",
+            type: "string",
+            "x-widget": "password",
+            "x-help": "Left empty, the platform makes a random one that nobody has seen.",
+          },
+        },
+        "name",
+      )}
+      onClose={onClose}
+      submit={({ name, value }, key) =>
+        call(
+          api.POST("/api/v1/projects/{project_id}/runtime-secrets", {
+            params: { path: { project_id: projectId } },
+            body: {
+              name: String(name),
+              ...(typeof value === "string"
+                ? { value }
+                : { random: { length: 32, encoding: "base64url" as const, template: "{secret}" } }),
+            },
+            headers: { "Idempotency-Key": key },
+          }),
+        )
+      }
+    />
+  );
+}
+
+const COLUMNS: readonly Column<Secret>[] = [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ name }) => name,
+    value: ({ name }) => name,
+    rowHeader: true,
+  },
+  {
+    id: "status",
+    header: "Status",
+    cell: ({ status }) => <Status word={status} />,
+    value: (one) => one.status,
+  },
+  {
+    id: "version",
+    header: "Version",
+    cell: ({ version }) => version,
+    value: ({ version }) => version,
+  },
+  {
+    id: "by",
+    header: "By",
+    cell: ({ created_by }) => created_by,
+    value: ({ created_by }) => created_by,
+  },
+  {
+    id: "until",
+    header: "Ends",
+    cell: ({ expires_at }) => (expires_at === null ? "No end" : <Moment at={expires_at} />),
+    value: ({ expires_at }) => expires_at,
+  },
+];
+
+function endColumn(end: (secret: Secret) => void): Column<Secret> {
+  return {
+    id: "end",
+    header: "Change",
+    cell: (secret) =>
+      secret.status === "active" && (
+        <Button
+          variant="inline-link"
+          ariaLabel={`Revoke ${secret.name}`}
+          onClick={() => end(secret)}
+        >
+          Revoke
+        </Button>
+      ),
+  };
+}

@@ -1,0 +1,57 @@
+/** The members of an instance that sit on an allocation. */
+
+import Link from "@cloudscape-design/components/link";
+import { api, call } from "../../api/client.ts";
+import type { Member } from "../../api/contract.ts";
+import { pageQuery } from "../../api/pages.ts";
+import { useList } from "../../live/use-list.ts";
+import { type Column, DataTable } from "../../widgets/data-table.tsx";
+import { Empty } from "../../widgets/empty.tsx";
+import { MemberStatus, Status } from "../../widgets/status.tsx";
+import { sentence } from "../../widgets/words.ts";
+
+interface BoundMembersProps {
+  readonly instanceId: string;
+  readonly allocationId: string;
+}
+
+export function BoundMembers({ instanceId, allocationId }: BoundMembersProps) {
+  const list = useList(
+    `bound:${instanceId}`,
+    (cursor, signal) =>
+      call(
+        api.GET("/api/v1/app-instances/{instance_id}/members", {
+          params: { path: { instance_id: instanceId }, query: pageQuery(cursor) },
+          signal,
+        }),
+      ),
+    { on: ({ appinstanceid }) => appinstanceid === instanceId },
+  );
+  const items = list.items?.filter(
+    ({ allocation_id, status }) => allocation_id === allocationId && status !== "removed",
+  );
+  return (
+    <DataTable
+      name="members"
+      title="What sits on it"
+      list={{ ...list, items: items ?? null }}
+      idOf={({ id }) => id}
+      columns={COLUMNS}
+      empty={<Empty title="Nothing sits on it" />}
+    />
+  );
+}
+
+const COLUMNS: readonly Column<Member>[] = [
+  {
+    id: "component",
+    header: "Component",
+    cell: ({ component_key, instance_id }) => (
+      <Link href={`/instances/${instance_id}?tab=members`}>{sentence(component_key)}</Link>
+    ),
+    rowHeader: true,
+  },
+  { id: "status", header: "Status", cell: (member) => <MemberStatus member={member} /> },
+  { id: "health", header: "Health", cell: ({ health }) => <Status word={health} /> },
+  { id: "version", header: "Version", cell: ({ runtime_version }) => runtime_version || null },
+];

@@ -1,0 +1,180 @@
+/** One allocation: its state, what sits on it, how a person gets in, and the way to give it back. */
+
+import Alert from "@cloudscape-design/components/alert";
+import Box from "@cloudscape-design/components/box";
+import Button from "@cloudscape-design/components/button";
+import Container from "@cloudscape-design/components/container";
+import Header from "@cloudscape-design/components/header";
+import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import Link from "@cloudscape-design/components/link";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import { useState } from "react";
+import { api, call } from "../../api/client.ts";
+import type { Allocation } from "../../api/contract.ts";
+import { useCan } from "../../app/access.ts";
+import { placeOf, useProjects, useTenantNames } from "../../app/place.ts";
+import type { PageProps } from "../../app/router.tsx";
+import { FormDialog } from "../../forms/form-dialog.tsx";
+import { readSkus } from "../../forms/use-offers.ts";
+import { useLive } from "../../live/use-live.ts";
+import { money, skuText } from "../../manifest/price.ts";
+import { AllocationStatus } from "../../widgets/allocation-table.tsx";
+import { Copy, CopyBlock } from "../../widgets/copy.tsx";
+import { Moment } from "../../widgets/moment.tsx";
+import { Loaded, Page } from "../../widgets/page.tsx";
+import { BoundMembers } from "./bound-members.tsx";
+import { GrantTable } from "./grants.tsx";
+
+export default function AllocationPage({ params }: PageProps) {
+  const id = params.allocation_id ?? "";
+  const allocation = useLive(
+    `allocation:${id}`,
+    (signal) =>
+      call(
+        api.GET("/api/v1/allocations/{allocation_id}", {
+          params: { path: { allocation_id: id } },
+          signal,
+        }),
+      ),
+    { on: ({ subject, type }) => subject === id || type.startsWith("apps.") },
+  );
+  const [releasing, setReleasing] = useState(false);
+  const can = useCan();
+  const found = allocation.value;
+  const releasable =
+    found !== null &&
+    !["released", "releasing"].includes(found.status) &&
+    can("capacity.allocation.release", placeOf(found));
+  return (
+    <Page
+      title={found?.name ?? "Allocation"}
+      actions={
+        releasable && (
+          <Button
+            onClick={() => setReleasing(true)}
+            disabled={found.bound_instance_id !== null}
+            disabledReason="An instance uses it. Remove its members first."
+          >
+            Release
+          </Button>
+        )
+      }
+    >
+      <Loaded live={allocation}>{(value) => <AllocationView allocation={value} />}</Loaded>
+      {releasing && (
+        <FormDialog
+          title={`Release ${found?.name}?`}
+          submitText="Release"
+          onClose={() => setReleasing(false)}
+          submit={(_, key) =>
+            call(
+              api.POST("/api/v1/allocations/{allocation_id}/release", {
+                params: { path: { allocation_id: id } },
+                headers: { "Idempotency-Key": key },
+              }),
+            )
+          }
+        >
+          The machine is given back, and billing ends. What is on it is lost to this project.
+        </FormDialog>
+      )}
+    </Page>
+  );
+}
+
+function AllocationView({ allocation }: { readonly allocation: Allocation }) {
+  const skus = useLive("skus", readSkus).value ?? [];
+  const sku = skus.find(({ name }) => name === allocation.sku) ?? null;
+  const project = (useProjects().value ?? []).find(({ id }) => id === allocation.project_id);
+  const tenants = useTenantNames();
+  return (
+    <SpaceBetween size="l">
+      {allocation.status === "cleanup_blocked" && (
+        <Alert type="warning" header="It is set aside">
+          The app that was on it has not stated that nothing of it is left. The machine is not used
+          again before that. Reconcile the instance, or look at the machine.
+        </Alert>
+      )}
+      <Container header={<Header variant="h2">The machine</Header>}>
+        <KeyValuePairs
+          columns={4}
+          items={[
+            { label: "Status", value: <AllocationStatus allocation={allocation} /> },
+            {
+              label: "Kind",
+              value: sku === null ? allocation.sku : `${sku.display_name}: ${skuText(sku)}`,
+            },
+            { label: "GPUs", value: sku === null ? "–" : `${sku.gpus} ${sku.gpu_model}` },
+            { label: "Region", value: allocation.region },
+            {
+              label: "Held by",
+              value: `Project ${project?.display_name ?? allocation.project_id}, tenant ${tenants.get(allocation.org_id) ?? allocation.org_id}`,
+            },
+            {
+              label: "Price per hour",
+              value: sku === null ? "–" : money(Number(sku.price_per_hour), sku.currency),
+            },
+            { label: "Held since", value: <Moment at={allocation.created_at} /> },
+            { label: "Id", value: <Copy text={allocation.id} what="the id" /> },
+            {
+              label: "Used by",
+              value: allocation.bound_instance_id ? (
+                <Link href={`/instances/${allocation.bound_instance_id}`}>
+                  {allocation.bound_instance_id}
+                </Link>
+              ) : (
+                "Nothing: it is free"
+              ),
+            },
+            {
+              label: "Correlation id",
+              value: (
+                <Link href={`/correlations/${encodeURIComponent(allocation.correlation_id)}`}>
+                  {allocation.correlation_id}
+                </Link>
+              ),
+            },
+          ]}
+        />
+      </Container>
+      {allocation.bound_instance_id !== null && (
+        <BoundMembers instanceId={allocation.bound_instance_id} allocationId={allocation.id} />
+      )}
+      <WayIn allocation={allocation} />
+      <GrantTable allocation={allocation} />
+    </SpaceBetween>
+  );
+}
+
+/** How a person logs in: with a certificate of minutes, to a machine whose keys are known. */
+function WayIn({ allocation }: { readonly allocation: Allocation }) {
+  const { address, host_keys, status, id } = allocation;
+  if (address === null || status !== "active") return null;
+  const known = host_keys.map((key) => `${address} ${key}`).join("\n");
+  return (
+    <Container
+      header={
+        <Header
+          variant="h2"
+          description="Ask for access below with your public key: the certificate is signed for minutes, and your private key stays with you."
+        >
+          Log in
+        </Header>
+      }
+    >
+      <SpaceBetween size="s">
+        <Box>
+          <b>Command</b>
+        </Box>
+        <CopyBlock
+          text={`ssh -o CertificateFile=~/.ssh/${id}-cert.pub -o UserKnownHostsFile=~/.ssh/${id}.known root@${address}`}
+          what="the ssh command"
+        />
+        <Box>
+          <b>Host keys</b>, for ~/.ssh/{id}.known
+        </Box>
+        <CopyBlock text={known} what="the host keys" />
+      </SpaceBetween>
+    </Container>
+  );
+}

@@ -1,0 +1,137 @@
+/** The machines a project holds, and the way to get another one. */
+
+import Button from "@cloudscape-design/components/button";
+import Toggle from "@cloudscape-design/components/toggle";
+import { useState } from "react";
+import { api, call } from "../../api/client.ts";
+import type { JsonObject, Sku } from "../../api/contract.ts";
+import { pageQuery } from "../../api/pages.ts";
+import { useCan } from "../../app/access.ts";
+import { useProject } from "../../app/place.ts";
+import { type PageProps, useQuery } from "../../app/router.tsx";
+import { FormDialog } from "../../forms/form-dialog.tsx";
+import { choice, NAME, objectOf } from "../../forms/own-schemas.ts";
+import { readSkus } from "../../forms/use-offers.ts";
+import { useList } from "../../live/use-list.ts";
+import { useLive } from "../../live/use-live.ts";
+import { money, skuText } from "../../manifest/price.ts";
+import { AllocationTable } from "../../widgets/allocation-table.tsx";
+import { Empty } from "../../widgets/empty.tsx";
+import { Page } from "../../widgets/page.tsx";
+
+export default function AllocationsPage({ params }: PageProps) {
+  const projectId = params.project_id ?? "";
+  const project = useProject();
+  const can = useCan();
+  const [released, setReleased] = useQuery("released");
+  const [open, setOpen] = useState(false);
+  const skus = useLive("skus", readSkus).value ?? [];
+  const list = useList(
+    `allocations:${projectId}`,
+    (cursor, signal) =>
+      call(
+        api.GET("/api/v1/allocations", {
+          params: { query: { project_id: projectId, ...pageQuery(cursor) } },
+          signal,
+        }),
+      ),
+    { on: ({ type }) => type.startsWith("capacity.") || type.startsWith("apps.") },
+  );
+  const items =
+    list.items
+      ?.filter(({ status }) => released === "1" || status !== "released")
+      .map((allocation) => ({
+        allocation,
+        sku: skus.find(({ name }) => name === allocation.sku) ?? null,
+        why: null,
+      })) ?? null;
+  const place = { org_id: project?.org_id ?? null, project_id: projectId };
+  const get = can("capacity.allocation.create", place) && (
+    <Button onClick={() => setOpen(true)}>Get an allocation</Button>
+  );
+  return (
+    <Page
+      title="Allocations"
+      description="Machines this project holds. An app runs on allocations, never on host names."
+    >
+      <AllocationTable
+        list={{ ...list, items }}
+        actions={get}
+        filters={
+          <Toggle
+            checked={released === "1"}
+            onChange={({ detail }) => setReleased(detail.checked ? "1" : "")}
+          >
+            Released ones too
+          </Toggle>
+        }
+        empty={
+          <Empty title="This project holds no machine yet" action={get}>
+            Get one of the kinds the platform offers; it is billed by the hour until it is released.
+          </Empty>
+        }
+      />
+      {open && <NewAllocation projectId={projectId} skus={skus} onClose={() => setOpen(false)} />}
+    </Page>
+  );
+}
+
+interface NewAllocationProps {
+  readonly projectId: string;
+  readonly skus: readonly Sku[];
+  readonly onClose: () => void;
+}
+
+function NewAllocation({ projectId, skus, onClose }: NewAllocationProps) {
+  const regions = useLive("regions", async (signal) => {
+    const read = await call(
+      api.GET("/api/v1/regions", { params: { query: pageQuery(null) }, signal }),
+    );
+    return read.items;
+  });
+  if (regions.value === null) return null;
+  const schema = objectOf(
+    {
+      name: NAME,
+      sku: choice(
+        "Kind",
+        skus.map((sku) => ({ value: sku.name, label: skuLabel(sku) })),
+      ),
+      region: choice(
+        "Region",
+        regions.value.map(({ name, display_name }) => ({ value: name, label: display_name })),
+      ),
+    },
+    "name",
+    "sku",
+    "region",
+  );
+  return (
+    <FormDialog
+      title="Get an allocation"
+      submitText="Get it"
+      schema={schema}
+      onClose={onClose}
+      submit={(value: JsonObject, key) =>
+        call(
+          api.POST("/api/v1/projects/{project_id}/allocations", {
+            params: { path: { project_id: projectId } },
+            body: {
+              name: String(value.name),
+              sku: String(value.sku),
+              region: String(value.region),
+              scheduler_type: "",
+            },
+            headers: { "Idempotency-Key": key },
+          }),
+        )
+      }
+    >
+      A machine of this kind is held for the project and billed to it from now until it is released.
+    </FormDialog>
+  );
+}
+
+function skuLabel(sku: Sku): string {
+  return `${sku.display_name} – ${skuText(sku)} – ${money(Number(sku.price_per_hour), sku.currency)} per hour`;
+}

@@ -1,0 +1,182 @@
+/** Who did what to what: with filters, the way to take it along, and the proof that nothing was changed. */
+
+import Button from "@cloudscape-design/components/button";
+import Container from "@cloudscape-design/components/container";
+import FormField from "@cloudscape-design/components/form-field";
+import Grid from "@cloudscape-design/components/grid";
+import Input from "@cloudscape-design/components/input";
+import Link from "@cloudscape-design/components/link";
+import Select from "@cloudscape-design/components/select";
+import { api, call } from "../../api/client.ts";
+import type { Schemas } from "../../api/contract.ts";
+import { pageQuery } from "../../api/pages.ts";
+import { canSomewhere } from "../../app/access.ts";
+import { useLocation, useQuery } from "../../app/router.tsx";
+import { session } from "../../app/session.ts";
+import { useStore } from "../../live/store.ts";
+import { useList } from "../../live/use-list.ts";
+import { type Column, DataTable } from "../../widgets/data-table.tsx";
+import { Empty } from "../../widgets/empty.tsx";
+import { Moment } from "../../widgets/moment.tsx";
+import { Page } from "../../widgets/page.tsx";
+import { Status } from "../../widgets/status.tsx";
+import { ChainCheck } from "./chain-check.tsx";
+
+type AuditRecord = Schemas["AuditRecord"];
+
+const FILTERS = [
+  { name: "action", label: "Action", hint: "apps.operation" },
+  { name: "actor_id", label: "Who", hint: "user_…" },
+  { name: "target_id", label: "On what", hint: "An id" },
+  { name: "correlation_id", label: "Correlation id", hint: "web-…" },
+  { name: "project_id", label: "Project", hint: "proj_…" },
+] as const;
+
+const OUTCOMES = [
+  { value: "", label: "Any outcome" },
+  { value: "allowed", label: "Allowed" },
+  { value: "denied", label: "Denied" },
+  { value: "failed", label: "Failed" },
+] as const;
+
+export default function AuditPage() {
+  const current = useStore(session);
+  const who = "who" in current ? current.who : null;
+  const query = useFilters();
+  const list = useList(
+    `audit:${JSON.stringify(query)}`,
+    (cursor, signal) =>
+      call(
+        api.GET("/api/v1/audit", { params: { query: { ...query, ...pageQuery(cursor) } }, signal }),
+      ),
+    { on: () => true },
+  );
+  const exportHref = `/api/v1/audit/export?${new URLSearchParams(query)}`;
+  return (
+    <Page
+      title="Audit"
+      description="Every privileged change, allowed or not, in a chain that shows any later change."
+      actions={
+        canSomewhere(who, "audit.entry.export") && (
+          <Button href={exportHref} download="audit.ndjson" iconName="download">
+            Export
+          </Button>
+        )
+      }
+    >
+      {canSomewhere(who, "audit.chain.verify") && <ChainCheck />}
+      <Filters />
+      <DataTable
+        name="audit"
+        title="Entries"
+        list={list}
+        idOf={({ id }) => id}
+        columns={COLUMNS}
+        empty={
+          <Empty title="No entry">
+            Nothing matches, or nothing was changed yet where you may look.
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+/** The filters as they stand in the address. */
+function useFilters(): Record<string, string> {
+  const given = new URLSearchParams(useLocation().search);
+  const names = [...FILTERS.map(({ name }) => name), "outcome"];
+  return Object.fromEntries(
+    names.map((name) => [name, given.get(name) ?? ""]).filter(([, value]) => value !== ""),
+  );
+}
+
+function Filters() {
+  const [outcome, setOutcome] = useQuery("outcome");
+  return (
+    <Container>
+      <Grid
+        gridDefinition={[...FILTERS, OUTCOMES].map(() => ({
+          colspan: { default: 12, s: 6, m: 4 },
+        }))}
+      >
+        {[
+          ...FILTERS.map(({ name, label, hint }) => (
+            <Filter key={name} name={name} label={label} hint={hint} />
+          )),
+          <FormField key="outcome" label="Outcome" stretch>
+            <Select
+              options={OUTCOMES}
+              selectedOption={OUTCOMES.find(({ value }) => value === outcome) ?? OUTCOMES[0]}
+              onChange={({ detail }) => setOutcome(detail.selectedOption.value ?? "")}
+            />
+          </FormField>,
+        ]}
+      </Grid>
+    </Container>
+  );
+}
+
+interface FilterProps {
+  readonly name: string;
+  readonly label: string;
+  readonly hint: string;
+}
+
+function Filter({ name, label, hint }: FilterProps) {
+  const [value, setValue] = useQuery(name);
+  return (
+    <FormField label={label} stretch>
+      <Input
+        type="search"
+        value={value}
+        placeholder={hint}
+        onChange={({ detail }) => setValue(detail.value)}
+      />
+    </FormField>
+  );
+}
+
+const COLUMNS: readonly Column<AuditRecord>[] = [
+  { id: "at", header: "When", cell: ({ at }) => <Moment at={at} />, value: ({ at }) => at },
+  {
+    id: "action",
+    header: "Action",
+    cell: ({ action }) => <code>{action}</code>,
+    value: ({ action }) => action,
+    rowHeader: true,
+  },
+  {
+    id: "outcome",
+    header: "Outcome",
+    cell: ({ outcome }) => <Status word={outcome} />,
+    value: ({ outcome }) => outcome,
+  },
+  {
+    id: "actor",
+    header: "Who",
+    cell: ({ actor_id }) => actor_id,
+    value: ({ actor_id }) => actor_id,
+  },
+  {
+    id: "target",
+    header: "On what",
+    cell: ({ target_kind, target_id }) => `${target_kind} ${target_id}`,
+    value: ({ target_kind, target_id }) => `${target_kind} ${target_id}`,
+  },
+  {
+    id: "reason",
+    header: "Reason",
+    cell: ({ reason }) => reason || null,
+    value: ({ reason }) => reason,
+  },
+  { id: "seq", header: "Place", cell: ({ seq }) => seq ?? "Soon", value: ({ seq }) => seq ?? null },
+  {
+    id: "correlation",
+    header: "Correlation id",
+    cell: ({ correlation_id }) => (
+      <Link href={`/correlations/${encodeURIComponent(correlation_id)}`}>{correlation_id}</Link>
+    ),
+    value: ({ correlation_id }) => correlation_id,
+  },
+];

@@ -1,0 +1,200 @@
+/** Nodes: machines the platform has, free or held, open or cordoned. */
+
+import Box from "@cloudscape-design/components/box";
+import Button from "@cloudscape-design/components/button";
+import Link from "@cloudscape-design/components/link";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import { useState } from "react";
+import { api, call } from "../../api/client.ts";
+import type { Schemas } from "../../api/contract.ts";
+import { pageQuery } from "../../api/pages.ts";
+import { useCan } from "../../app/access.ts";
+import { FormDialog } from "../../forms/form-dialog.tsx";
+import { choice, NAME, objectOf } from "../../forms/own-schemas.ts";
+import { useList } from "../../live/use-list.ts";
+import { Copy } from "../../widgets/copy.tsx";
+import { type Column, DataTable } from "../../widgets/data-table.tsx";
+import { Empty } from "../../widgets/empty.tsx";
+import { Status } from "../../widgets/status.tsx";
+import { useKinds } from "./kinds.tsx";
+import { useRegions } from "./regions.tsx";
+
+type Node = Schemas["Node"];
+
+export function Nodes() {
+  const manages = useCan()("capacity.node.manage");
+  const [adding, setAdding] = useState(false);
+  const [changing, setChanging] = useState<Node | null>(null);
+  const list = useList(
+    "nodes",
+    (cursor, signal) =>
+      call(api.GET("/api/v1/nodes", { params: { query: pageQuery(cursor) }, signal })),
+    { on: ({ type }) => type.startsWith("capacity."), everyMs: 10_000 },
+  );
+  const add = manages && <Button onClick={() => setAdding(true)}>Add an existing host</Button>;
+  return (
+    <>
+      <DataTable
+        name="nodes"
+        title="Nodes"
+        list={list}
+        idOf={({ id }) => id}
+        columns={[...COLUMNS, ...(manages ? [cordonColumn(setChanging)] : [])]}
+        sortedBy="name"
+        actions={
+          <SpaceBetween size="xs" direction="horizontal">
+            {add}
+          </SpaceBetween>
+        }
+        empty={
+          <Empty title="No machine yet" action={add}>
+            Tenants can hold nothing until the platform has nodes.
+          </Empty>
+        }
+      />
+      {adding && <NewNode onClose={() => setAdding(false)} />}
+      {changing !== null && <CordonDialog node={changing} onClose={() => setChanging(null)} />}
+    </>
+  );
+}
+
+function NewNode({ onClose }: { readonly onClose: () => void }) {
+  const regions = useRegions().items;
+  const kinds = useKinds().items;
+  if (regions === null || kinds === null) return null;
+  return (
+    <FormDialog
+      title="Add an existing host"
+      submitText="Add"
+      size="large"
+      schema={objectOf(
+        {
+          name: NAME,
+          region: choice(
+            "Region",
+            regions.map((one) => ({ value: one.name, label: one.display_name })),
+          ),
+          sku: choice(
+            "Kind",
+            kinds.map((one) => ({ value: one.name, label: one.display_name })),
+          ),
+          address: { title: "Address", type: "string", minLength: 1, maxLength: 253 },
+          host_keys: {
+            title: "Host keys",
+            type: "array",
+            items: { type: "string" },
+            minItems: 1,
+            maxItems: 8,
+            "x-placeholder": "ssh-ed25519 AAAA…",
+            "x-help":
+              "As ssh-keyscan prints them, without the host. Nothing is trusted on first use.",
+          },
+        },
+        "name",
+        "region",
+        "sku",
+        "address",
+        "host_keys",
+      )}
+      onClose={onClose}
+      submit={(value, key) =>
+        call(
+          api.POST("/api/v1/nodes", {
+            body: {
+              name: String(value.name),
+              region: String(value.region),
+              sku: String(value.sku),
+              address: String(value.address),
+              host_keys: Array.isArray(value.host_keys) ? value.host_keys.map(String) : [],
+            },
+            headers: { "Idempotency-Key": key },
+          }),
+        )
+      }
+    />
+  );
+}
+
+interface CordonDialogProps {
+  readonly node: Node;
+  readonly onClose: () => void;
+}
+
+function CordonDialog({ node, onClose }: CordonDialogProps) {
+  const closes = node.status === "ready";
+  return (
+    <FormDialog
+      title={closes ? `Cordon ${node.name}?` : `Open ${node.name} again?`}
+      submitText={closes ? "Cordon" : "Open"}
+      schema={objectOf({
+        reason: { title: "Reason", type: "string", maxLength: 2000, "x-widget": "textarea" },
+      })}
+      onClose={onClose}
+      submit={({ reason }, key) =>
+        call(
+          api.PATCH("/api/v1/nodes/{node_id}", {
+            params: { path: { node_id: node.id } },
+            body: { status: closes ? "cordoned" : "ready", reason: String(reason ?? "") },
+            headers: { "Idempotency-Key": key, "If-Match": `"${node.revision}"` },
+          }),
+        )
+      }
+    >
+      {closes
+        ? "No new allocation lands on it. The one it carries stays."
+        : "It can be given out again."}
+    </FormDialog>
+  );
+}
+
+const COLUMNS: readonly Column<Node>[] = [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ name }) => name,
+    value: ({ name, id }) => `${name} ${id}`,
+    rowHeader: true,
+  },
+  {
+    id: "status",
+    header: "Status",
+    cell: ({ status, status_reason }) => (
+      <>
+        <Status word={status} />
+        {status_reason && <Box color="text-body-secondary">{status_reason}</Box>}
+      </>
+    ),
+    value: ({ status }) => status,
+  },
+  { id: "sku", header: "Kind", cell: ({ sku }) => sku, value: ({ sku }) => sku },
+  { id: "region", header: "Region", cell: ({ region }) => region, value: ({ region }) => region },
+  {
+    id: "address",
+    header: "Address",
+    cell: ({ address }) => <Copy text={address} what="the address" />,
+    value: (one) => one.address,
+  },
+  {
+    id: "held",
+    header: "Held as",
+    cell: ({ allocation_id }) =>
+      allocation_id ? <Link href={`/allocations/${allocation_id}`}>{allocation_id}</Link> : "Free",
+    value: ({ allocation_id }) => allocation_id ?? "free",
+  },
+];
+
+function cordonColumn(open: (node: Node) => void): Column<Node> {
+  return {
+    id: "cordon",
+    header: "Change",
+    cell: (node) => (
+      <Button
+        variant="inline-link"
+        ariaLabel={`${node.status === "ready" ? "Cordon" : "Open"} ${node.name}`}
+        onClick={() => open(node)}
+      >
+        {node.status === "ready" ? "Cordon" : "Open"}
+      </Button>
+    ),
+  };
+}

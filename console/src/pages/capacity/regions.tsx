@@ -1,0 +1,94 @@
+/** Places where nodes are. */
+
+import Button from "@cloudscape-design/components/button";
+import { useState } from "react";
+import { api, call } from "../../api/client.ts";
+import type { Schemas } from "../../api/contract.ts";
+import { pageQuery } from "../../api/pages.ts";
+import { useCan } from "../../app/access.ts";
+import { FormDialog } from "../../forms/form-dialog.tsx";
+import { NAME, objectOf } from "../../forms/own-schemas.ts";
+import { type LiveList, useList } from "../../live/use-list.ts";
+import { type Column, DataTable } from "../../widgets/data-table.tsx";
+import { Empty } from "../../widgets/empty.tsx";
+import { Moment } from "../../widgets/moment.tsx";
+
+type Region = Schemas["Region"];
+
+export function useRegions(): LiveList<Region> {
+  return useList(
+    "region-list",
+    (cursor, signal) =>
+      call(api.GET("/api/v1/regions", { params: { query: pageQuery(cursor) }, signal })),
+    { on: ({ type }) => type.startsWith("capacity.region") },
+  );
+}
+
+export function Regions() {
+  const manages = useCan()("capacity.region.manage");
+  const [making, setMaking] = useState(false);
+  const list = useRegions();
+  const make = manages && <Button onClick={() => setMaking(true)}>Add a region</Button>;
+  return (
+    <>
+      <DataTable
+        name="regions"
+        title="Regions"
+        list={list}
+        idOf={({ id }) => id}
+        columns={COLUMNS}
+        actions={make}
+        empty={
+          <Empty title="No region yet" action={make}>
+            Every node is in one.
+          </Empty>
+        }
+      />
+      {making && (
+        <FormDialog
+          title="Add a region"
+          submitText="Add"
+          schema={objectOf(
+            {
+              name: NAME,
+              display_name: { title: "Label", type: "string", minLength: 1, maxLength: 200 },
+            },
+            "name",
+            "display_name",
+          )}
+          onClose={() => setMaking(false)}
+          submit={({ name, display_name }, key) =>
+            call(
+              api.POST("/api/v1/regions", {
+                body: { name: String(name), display_name: String(display_name) },
+                headers: { "Idempotency-Key": key },
+              }),
+            )
+          }
+        />
+      )}
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<Region>[] = [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ name }) => name,
+    value: ({ name }) => name,
+    rowHeader: true,
+  },
+  {
+    id: "label",
+    header: "Label",
+    cell: ({ display_name }) => display_name,
+    value: (one) => one.display_name,
+  },
+  {
+    id: "since",
+    header: "Since",
+    cell: ({ created_at }) => <Moment at={created_at} />,
+    value: (one) => one.created_at,
+  },
+];

@@ -1,0 +1,119 @@
+/** Everything about one correlation id; without one, the place to enter it. */
+
+import Alert from "@cloudscape-design/components/alert";
+import Button from "@cloudscape-design/components/button";
+import Container from "@cloudscape-design/components/container";
+import FormField from "@cloudscape-design/components/form-field";
+import Header from "@cloudscape-design/components/header";
+import Input from "@cloudscape-design/components/input";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import { useState } from "react";
+import { api, call } from "../../api/client.ts";
+import type { Schemas } from "../../api/contract.ts";
+import { navigate, type PageProps } from "../../app/router.tsx";
+import { useLive } from "../../live/use-live.ts";
+import { Copy } from "../../widgets/copy.tsx";
+import { FiveQuestions } from "../../widgets/five-questions.tsx";
+import { Page, ReadProblem } from "../../widgets/page.tsx";
+import { TimelineTable, useTimeline } from "../../widgets/timeline.tsx";
+import { WaysOut } from "../../widgets/ways-out.tsx";
+
+export default function CorrelationPage({ params }: PageProps) {
+  const id = params.correlation_id;
+  return (
+    <Page
+      title={id === undefined ? "Find by correlation id" : "Correlation"}
+      description="Every request has one, and everything that follows from it carries it: rows, events, log lines, on the machines too."
+    >
+      <Search initial={id ?? ""} />
+      {id !== undefined && <Findings correlationId={id} />}
+    </Page>
+  );
+}
+
+function Search({ initial }: { readonly initial: string }) {
+  const [typed, setTyped] = useState(initial);
+  return (
+    <Container>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (typed.trim() !== "") navigate(`/correlations/${encodeURIComponent(typed.trim())}`);
+        }}
+      >
+        <SpaceBetween size="s">
+          <FormField
+            label="Correlation id"
+            description="It stands beside every problem, on every operation, and in every log line."
+            stretch
+          >
+            <Input value={typed} onChange={({ detail }) => setTyped(detail.value)} type="search" />
+          </FormField>
+          <Button formAction="submit">Look it up</Button>
+        </SpaceBetween>
+      </form>
+    </Container>
+  );
+}
+
+function Findings({ correlationId }: { readonly correlationId: string }) {
+  const timeline = useTimeline(correlationId);
+  return (
+    <SpaceBetween size="l">
+      <ReadProblem live={timeline} />
+      {(timeline.value?.diagnoses ?? []).map((diagnosis) => (
+        <Diagnosed
+          key={diagnosis.operation?.id ?? diagnosis.instance?.id ?? ""}
+          diagnosis={diagnosis}
+        />
+      ))}
+      {timeline.value !== null && timeline.value.trace_ids.length > 0 && (
+        <Container header={<Header variant="h3">Traces</Header>}>
+          {timeline.value.trace_ids.map((trace) => (
+            <Copy key={trace} text={trace} what="the trace id" />
+          ))}
+        </Container>
+      )}
+      <TimelineTable live={{ ...timeline, problem: null }} />
+    </SpaceBetween>
+  );
+}
+
+function Diagnosed({ diagnosis }: { readonly diagnosis: Schemas["Diagnosis"] }) {
+  const { operation, instance } = diagnosis;
+  return (
+    <SpaceBetween size="s">
+      <FiveQuestions diagnosis={diagnosis} />
+      {operation?.error && (
+        <Alert type="error" header={operation.error.code}>
+          {operation.error.message}
+        </Alert>
+      )}
+      {operation && instance && <WaysAbout operation={operation} instanceId={instance.id} />}
+    </SpaceBetween>
+  );
+}
+
+interface WaysAboutProps {
+  readonly operation: NonNullable<Schemas["Diagnosis"]["operation"]>;
+  readonly instanceId: string;
+}
+
+function WaysAbout({ operation, instanceId }: WaysAboutProps) {
+  const scope = useScopeOf(instanceId);
+  if (scope === null || (operation.next_actions ?? []).length === 0) return null;
+  return <WaysOut actions={operation.next_actions ?? []} instance={{ id: instanceId, ...scope }} />;
+}
+
+/** Where an instance lives: what may be offered depends on it. */
+function useScopeOf(instanceId: string): { org_id: string; project_id: string } | null {
+  const instance = useLive(`instance:${instanceId}`, (signal) =>
+    call(
+      api.GET("/api/v1/app-instances/{instance_id}", {
+        params: { path: { instance_id: instanceId } },
+        signal,
+      }),
+    ),
+  ).value;
+  return instance === null ? null : { org_id: instance.org_id, project_id: instance.project_id };
+}

@@ -1,0 +1,230 @@
+/** Asks for an operation: its form, what it will do, and the confirmation the app wants. What the platform
+ * foresees of this very request is read while the form is filled in; its word is final. */
+
+import Alert from "@cloudscape-design/components/alert";
+import Box from "@cloudscape-design/components/box";
+import Button from "@cloudscape-design/components/button";
+import FormField from "@cloudscape-design/components/form-field";
+import Input from "@cloudscape-design/components/input";
+import Modal from "@cloudscape-design/components/modal";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import { useEffect, useState } from "react";
+import { api, asProblem, call } from "../../api/client.ts";
+import type { AppInstance, JsonObject, Manifest, Member, Schemas } from "../../api/contract.ts";
+import type { FieldError, Problem } from "../../api/problem.ts";
+import { noticeDone } from "../../app/notices.ts";
+import { check } from "../../forms/check.ts";
+import { expanded, pruned, visibleFields, withDefaults } from "../../forms/schema.ts";
+import { SchemaForm } from "../../forms/schema-form.tsx";
+import { useSubmission } from "../../forms/use-submission.ts";
+import { refresh } from "../../live/events.ts";
+import { consequences, foreseen } from "../../manifest/consequences.ts";
+import { componentTitle } from "../../manifest/placement.ts";
+import { ProblemAlert } from "../../widgets/problem-alert.tsx";
+import type { Asking } from "./actions.tsx";
+import { VersionChoice, wantsVersion } from "./version-choice.tsx";
+
+type Body = Schemas["OperationCreate"];
+
+interface ActionDialogProps {
+  readonly asking: Asking;
+  readonly manifest: Manifest;
+  readonly instance: AppInstance;
+  readonly members: readonly Member[];
+  readonly onClose: () => void;
+}
+
+export function ActionDialog(props: ActionDialogProps) {
+  const { asking, manifest, instance, members, onClose } = props;
+  const { spec } = asking;
+  const form = useOperationForm(props);
+  const submission = useSubmission<Body>((body, key) => request(instance, body, key));
+  const [tried, setTried] = useState(false);
+  const confirmation = spec.confirmation ?? null;
+
+  async function confirm(): Promise<void> {
+    setTried(true);
+    if (!form.complete) return;
+    if (!(await submission.send(form.body))) return;
+    refresh();
+    onClose();
+  }
+
+  return (
+    <Modal
+      visible
+      size="large"
+      header={confirmation?.title ?? spec.title}
+      onDismiss={onClose}
+      footer={
+        <Box float="right">
+          <SpaceBetween direction="horizontal" size="xs">
+            <Button variant="link" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button variant="primary" loading={submission.sending} onClick={() => void confirm()}>
+              {spec.title}
+            </Button>
+          </SpaceBetween>
+        </Box>
+      }
+    >
+      <SpaceBetween size="l">
+        <Consequences {...props} preview={form.preview} />
+        {asking.members.length > 0 && (
+          <Box>
+            <b>On:</b> {asking.members.map((member) => memberName(member, manifest)).join(", ")}
+          </Box>
+        )}
+        {wantsVersion(spec) && (
+          <VersionChoice
+            instance={instance}
+            purpose={spec.purpose}
+            version={form.version}
+            onChange={form.setVersion}
+          />
+        )}
+        <SchemaForm
+          schema={form.schema}
+          value={form.value}
+          onChange={form.setValue}
+          errors={form.errors}
+          showAll={tried}
+          context={{
+            place: { org_id: instance.org_id, project_id: instance.project_id },
+            operation: spec,
+            manifest,
+            instance,
+            members,
+          }}
+        />
+        {confirmation?.type_name && (
+          <FormField
+            label={`Type “${instance.resource_name}” to confirm`}
+            errorText={tried && !form.named ? "It is not the name of the instance." : null}
+          >
+            <Input value={form.typed} onChange={({ detail }) => form.setTyped(detail.value)} />
+          </FormField>
+        )}
+        {form.refused !== null && submission.problem === null && (
+          <ProblemAlert problem={form.refused} />
+        )}
+        {submission.problem !== null && <ProblemAlert problem={submission.problem} />}
+      </SpaceBetween>
+    </Modal>
+  );
+}
+
+interface ConsequencesProps extends ActionDialogProps {
+  readonly preview: Schemas["Preview"] | null;
+}
+
+function Consequences({ asking, manifest, preview }: ConsequencesProps) {
+  const { spec } = asking;
+  const said = [
+    ...(spec.confirmation ? [spec.confirmation.text] : []),
+    ...consequences(manifest, spec),
+    ...(preview === null ? [] : foreseen(manifest, preview)),
+  ];
+  if (said.length === 0) return null;
+  return (
+    <Alert type={spec.destructive ? "warning" : "info"} header="What will happen">
+      <ul className="plain-list">
+        {said.map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+      </ul>
+    </Alert>
+  );
+}
+
+const PREVIEW_AFTER_MS = 250;
+
+/** The value of the form, what is wrong with it, and what the platform says it would do. */
+function useOperationForm({ asking, instance }: ActionDialogProps) {
+  const { spec, members } = asking;
+  const [schema] = useState(() => expanded((spec.input ?? {}) as JsonObject));
+  const [value, setValue] = useState(() => withDefaults(schema, {}));
+  const [version, setVersion] = useState<string | null>(
+    spec.purpose === "rollback" ? instance.previous_version : null,
+  );
+  const [typed, setTyped] = useState("");
+  const named = !spec.confirmation?.type_name || typed.trim() === instance.resource_name;
+  const wrong = check(visibleFields(schema, value), value);
+  const body: Body = {
+    kind: spec.kind,
+    input: pruned(schema, value) as Body["input"] & JsonObject,
+    member_ids: members.map(({ id }) => id),
+    ...(version === null || !wantsVersion(spec) ? {} : { version }),
+  };
+  const filled = wrong.length === 0 && (version !== null || !wantsVersion(spec));
+  const { preview, refused } = usePreview(instance.id, filled ? body : null);
+  const errors: readonly FieldError[] = [...wrong, ...inputErrors(refused)];
+  return {
+    schema,
+    value,
+    setValue,
+    version,
+    setVersion,
+    typed,
+    setTyped,
+    named,
+    errors,
+    body,
+    preview,
+    refused,
+    complete: filled && named,
+  };
+}
+
+function usePreview(instanceId: string, body: Body | null) {
+  const [preview, setPreview] = useState<Schemas["Preview"] | null>(null);
+  const [refused, setRefused] = useState<Problem | null>(null);
+  const content = body === null ? null : JSON.stringify(body);
+  useEffect(() => {
+    setRefused(null);
+    if (content === null) return setPreview(null);
+    const gone = new AbortController();
+    const timer = setTimeout(() => {
+      call(
+        api.POST("/api/v1/app-instances/{instance_id}/operations/preview", {
+          params: { path: { instance_id: instanceId } },
+          body: JSON.parse(content) as Body,
+          signal: gone.signal,
+        }),
+      ).then(setPreview, (thrown: unknown) => {
+        if (!gone.signal.aborted) setRefused(asProblem(thrown));
+      });
+    }, PREVIEW_AFTER_MS);
+    return () => {
+      clearTimeout(timer);
+      gone.abort();
+    };
+  }, [instanceId, content]);
+  return { preview, refused };
+}
+
+/** What the platform found wrong with the input, by the pointers the form knows. */
+function inputErrors(refused: Problem | null): FieldError[] {
+  return (refused?.fieldErrors ?? [])
+    .filter(({ pointer }) => pointer.startsWith("/input"))
+    .map(({ pointer, message }) => ({ pointer: pointer.slice("/input".length), message }));
+}
+
+async function request(instance: AppInstance, body: Body, key: string): Promise<void> {
+  const asked = await call(
+    api.POST("/api/v1/app-instances/{instance_id}/operations", {
+      params: { path: { instance_id: instance.id } },
+      body,
+      headers: { "Idempotency-Key": key },
+    }),
+  );
+  const href = asked.group_id
+    ? `/operation-groups/${asked.group_id}`
+    : `/operations/${asked.operation.id}`;
+  noticeDone(`${asked.operation.kind.replaceAll("_", " ")} was asked for.`, href);
+}
+
+function memberName({ component_key, node, allocation_id }: Member, manifest: Manifest): string {
+  return `${componentTitle(manifest, component_key)} on ${node || allocation_id}`;
+}

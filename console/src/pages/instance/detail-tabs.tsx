@@ -1,0 +1,95 @@
+/** The quieter tabs of an instance: how to use it, its events, what the app says, its settings. */
+
+import Alert from "@cloudscape-design/components/alert";
+import Box from "@cloudscape-design/components/box";
+import Container from "@cloudscape-design/components/container";
+import Header from "@cloudscape-design/components/header";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import { isJsonObject } from "../../api/contract.ts";
+import { EventTable } from "../../widgets/event-table.tsx";
+import { JsonView } from "../../widgets/json-view.tsx";
+import { Markdown } from "../../widgets/markdown.tsx";
+import { Moment } from "../../widgets/moment.tsx";
+import { Status } from "../../widgets/status.tsx";
+import type { InstanceTabProps } from "./view.ts";
+
+/** The access bundle: everything in it can be copied. */
+export function AccessTab({ instance }: InstanceTabProps) {
+  const bundle = instance.access;
+  if (!isJsonObject(bundle) || Object.keys(bundle).length === 0) {
+    return (
+      <Container>
+        <Box color="text-body-secondary">
+          The app has not said yet how it is used. It does when it runs.
+        </Box>
+      </Container>
+    );
+  }
+  const { markdown, ...facts } = bundle;
+  return (
+    <Container header={<Header variant="h2">How to use it</Header>}>
+      <SpaceBetween size="m">
+        {typeof markdown === "string" && <Markdown text={markdown} />}
+        <JsonView value={facts} copies />
+      </SpaceBetween>
+    </Container>
+  );
+}
+
+export function EventsTab({ instance }: InstanceTabProps) {
+  return <EventTable query={{ app_instance_id: instance.id }} title="Events of this instance" />;
+}
+
+/** What the app's own adapter reports, of the whole and of each member. */
+export function DetailTab({ instance, members }: InstanceTabProps) {
+  const detail = instance.adapter_detail;
+  const speaking = members.filter(({ adapter_detail }) => adapter_detail !== null);
+  return (
+    <SpaceBetween size="l">
+      <Container header={<Header variant="h2">The whole</Header>}>
+        {detail === null ? (
+          <Box color="text-body-secondary">The app has not said anything yet.</Box>
+        ) : (
+          <SpaceBetween size="s">
+            <div>
+              <Status word={detail.severity} /> {detail.summary}
+            </div>
+            <JsonView value={detail.detail} copies />
+            <Box color="text-body-secondary">
+              Said <Moment at={detail.reported_at} />
+            </Box>
+          </SpaceBetween>
+        )}
+      </Container>
+      {speaking.map(({ id, component_key, node, allocation_id, adapter_detail }) => (
+        <Container
+          key={id}
+          header={<Header variant="h3">{`${component_key} on ${node || allocation_id}`}</Header>}
+        >
+          <SpaceBetween size="s">
+            <div>{adapter_detail?.summary}</div>
+            <JsonView value={adapter_detail?.detail} copies />
+          </SpaceBetween>
+        </Container>
+      ))}
+    </SpaceBetween>
+  );
+}
+
+export function SettingsTab({ instance }: InstanceTabProps) {
+  const { settings, settings_revision, settings_applied_revision } = instance;
+  return (
+    <Container header={<Header variant="h2">Settings</Header>}>
+      <SpaceBetween size="m">
+        {settings_applied_revision < settings_revision && (
+          <Alert type="info">
+            Revision {settings_revision} was asked for; the app has applied{" "}
+            {settings_applied_revision === 0 ? "none yet" : `revision ${settings_applied_revision}`}
+            .
+          </Alert>
+        )}
+        <JsonView value={settings} copies />
+      </SpaceBetween>
+    </Container>
+  );
+}

@@ -1,0 +1,119 @@
+/** The members of an instance, one or many to act on at once. */
+
+import Box from "@cloudscape-design/components/box";
+import Link from "@cloudscape-design/components/link";
+import Toggle from "@cloudscape-design/components/toggle";
+import { useState } from "react";
+import type { Manifest, Member } from "../../api/contract.ts";
+import { placeOf } from "../../app/place.ts";
+import { useQuery } from "../../app/router.tsx";
+import { useOffers } from "../../forms/use-offers.ts";
+import { wholeList } from "../../live/use-list.ts";
+import { componentTitle } from "../../manifest/placement.ts";
+import { type Column, DataTable } from "../../widgets/data-table.tsx";
+import { Empty } from "../../widgets/empty.tsx";
+import { Moment } from "../../widgets/moment.tsx";
+import { MemberStatus, Status } from "../../widgets/status.tsx";
+import { MemberActions } from "./actions.tsx";
+import type { InstanceTabProps } from "./view.ts";
+
+export function MembersTab({ instance, members, manifest, onAsk }: InstanceTabProps) {
+  const [chosenIds, setChosenIds] = useState<readonly string[]>([]);
+  const [removed, setRemoved] = useQuery("removed");
+  const offers = useOffers(placeOf(instance), instance);
+  const names = new Map(
+    (offers.value ?? []).map(({ allocation }) => [allocation.id, allocation.name]),
+  );
+  const shown = members.filter(({ status }) => removed === "1" || status !== "removed");
+  const chosen = shown.filter(({ id }) => chosenIds.includes(id));
+  return (
+    <DataTable
+      name="members"
+      title="Members"
+      list={wholeList(shown)}
+      idOf={({ id }) => id}
+      columns={columns(manifest, names)}
+      selecting={{
+        chosen,
+        onChange: (items) => setChosenIds(items.map(({ id }) => id)),
+        disabled: ({ status }) => status === "removed",
+        label: ({ component_key, allocation_id }) =>
+          `${componentTitle(manifest, component_key)} on ${names.get(allocation_id) ?? allocation_id}`,
+      }}
+      actions={
+        manifest !== null && (
+          <MemberActions instance={instance} manifest={manifest} chosen={chosen} onAsk={onAsk} />
+        )
+      }
+      filters={
+        <Toggle
+          checked={removed === "1"}
+          onChange={({ detail }) => setRemoved(detail.checked ? "1" : "")}
+        >
+          Removed ones too
+        </Toggle>
+      }
+      empty={<Empty title="No member yet">Members appear when the deploy has placed them.</Empty>}
+    />
+  );
+}
+
+function columns(
+  manifest: Manifest | null,
+  names: ReadonlyMap<string, string>,
+): readonly Column<Member>[] {
+  const machine = ({ allocation_id }: Member) => names.get(allocation_id) ?? allocation_id;
+  return [
+    {
+      id: "component",
+      header: "Component",
+      cell: ({ component_key }) => componentTitle(manifest, component_key),
+      value: ({ component_key }) => component_key,
+      rowHeader: true,
+    },
+    {
+      id: "machine",
+      header: "Machine",
+      cell: (member) => (
+        <>
+          <Link href={`/allocations/${member.allocation_id}`}>{machine(member)}</Link>
+          {member.node && <Box color="text-body-secondary">{member.node}</Box>}
+        </>
+      ),
+      value: (member) => `${machine(member)} ${member.node}`,
+    },
+    {
+      id: "status",
+      header: "Status",
+      cell: (member) => <MemberStatus member={member} />,
+      value: ({ status }) => status,
+    },
+    {
+      id: "health",
+      header: "Health",
+      cell: ({ health }) => <Status word={health} />,
+      value: ({ health }) => health,
+    },
+    {
+      id: "says",
+      header: "What the app says",
+      cell: ({ adapter_detail, conditions }) =>
+        [adapter_detail?.summary, ...conditions.map(({ message, reason }) => message || reason)]
+          .filter(Boolean)
+          .join(" ") || null,
+      value: ({ adapter_detail }) => adapter_detail?.summary,
+    },
+    {
+      id: "operation",
+      header: "Last operation",
+      cell: ({ last_operation_id }) =>
+        last_operation_id && <Link href={`/operations/${last_operation_id}`}>Look</Link>,
+    },
+    {
+      id: "since",
+      header: "Changed",
+      cell: ({ updated_at }) => <Moment at={updated_at} />,
+      value: ({ updated_at }) => updated_at,
+    },
+  ];
+}

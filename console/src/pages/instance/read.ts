@@ -1,0 +1,81 @@
+/** What the page of an instance reads: the instance, its members, its latest operations. Each is read again
+ * when an event of the instance says so. */
+
+import { api, call } from "../../api/client.ts";
+import type { AppInstance, CloudEvent, Member, Operation } from "../../api/contract.ts";
+import { pageQuery, readPages } from "../../api/pages.ts";
+import { type LiveList, useList } from "../../live/use-list.ts";
+import { type Live, useLive } from "../../live/use-live.ts";
+
+const MOST_PAGES = 5;
+
+export function useInstance(id: string): Live<AppInstance> {
+  return useLive(
+    `instance:${id}`,
+    (signal) =>
+      call(
+        api.GET("/api/v1/app-instances/{instance_id}", {
+          params: { path: { instance_id: id } },
+          signal,
+        }),
+      ),
+    { on: (event) => concerns(event, id) },
+  );
+}
+
+export function useMembers(id: string): Live<readonly Member[]> {
+  return useLive(
+    `members:${id}`,
+    async (signal) => {
+      const read = await readPages(
+        (cursor) =>
+          call(
+            api.GET("/api/v1/app-instances/{instance_id}/members", {
+              params: { path: { instance_id: id }, query: pageQuery(cursor) },
+              signal,
+            }),
+          ),
+        MOST_PAGES,
+        signal,
+      );
+      return read.items;
+    },
+    { on: (event) => concerns(event, id) },
+  );
+}
+
+export function useOperations(id: string): LiveList<Operation> {
+  return useList(
+    `operations:${id}`,
+    (cursor, signal) =>
+      call(
+        api.GET("/api/v1/app-instances/{instance_id}/operations", {
+          params: { path: { instance_id: id }, query: { ...pageQuery(cursor), limit: 100 } },
+          signal,
+        }),
+      ),
+    { on: (event) => concerns(event, id) },
+  );
+}
+
+const OPEN: ReadonlySet<string> = new Set(["requested", "accepted", "running"]);
+
+export function isOpen({ status }: Operation): boolean {
+  return OPEN.has(status);
+}
+
+/** What is under way now, or the last that failed and was not dealt with: the oldest first. */
+export function currentOperations(
+  operations: readonly Operation[],
+  instance: AppInstance,
+): readonly Operation[] {
+  const open = operations.filter(isOpen);
+  if (open.length > 0) return open.toReversed();
+  return operations.filter(
+    ({ id, status }) => id === instance.last_operation_id && status === "failed",
+  );
+}
+
+function concerns(event: CloudEvent, id: string): boolean {
+  return event.appinstanceid === id;
+}

@@ -1,0 +1,170 @@
+/** One operation: the five questions, the ways out, every step, what was asked for, and the timeline. */
+
+import Box from "@cloudscape-design/components/box";
+import Container from "@cloudscape-design/components/container";
+import Header from "@cloudscape-design/components/header";
+import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import Link from "@cloudscape-design/components/link";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import { api, call } from "../../api/client.ts";
+import type { Operation, Schemas } from "../../api/contract.ts";
+import type { PageProps } from "../../app/router.tsx";
+import { type Live, useLive } from "../../live/use-live.ts";
+import { useManifest } from "../../manifest/use-manifest.ts";
+import { Conditions } from "../../widgets/conditions.tsx";
+import { FiveQuestions } from "../../widgets/five-questions.tsx";
+import { JsonView } from "../../widgets/json-view.tsx";
+import { Elapsed, Moment } from "../../widgets/moment.tsx";
+import { OperationSteps } from "../../widgets/operation-steps.tsx";
+import { Loaded, Page } from "../../widgets/page.tsx";
+import { Status } from "../../widgets/status.tsx";
+import { TimelineTable, useTimeline } from "../../widgets/timeline.tsx";
+import { WaysOut } from "../../widgets/ways-out.tsx";
+import { sentence } from "../../widgets/words.ts";
+
+export default function OperationPage({ params }: PageProps) {
+  const id = params.operation_id ?? "";
+  const operation: Live<Operation> = useLive(
+    `operation:${id}`,
+    (signal) =>
+      call(
+        api.GET("/api/v1/operations/{operation_id}", {
+          params: { path: { operation_id: id } },
+          signal,
+        }),
+      ),
+    { on: ({ appinstanceid }) => appinstanceid === operation.value?.instance_id },
+  );
+  return (
+    <Page title={operation.value === null ? "Operation" : sentence(operation.value.kind)}>
+      <Loaded live={operation}>{(found) => <OperationView operation={found} />}</Loaded>
+    </Page>
+  );
+}
+
+function OperationView({ operation }: { readonly operation: Operation }) {
+  const instance = useLive(
+    `instance:${operation.instance_id}`,
+    (signal) =>
+      call(
+        api.GET("/api/v1/app-instances/{instance_id}", {
+          params: { path: { instance_id: operation.instance_id } },
+          signal,
+        }),
+      ),
+    { on: ({ appinstanceid }) => appinstanceid === operation.instance_id },
+  ).value;
+  const member = useMember(operation);
+  const manifest = useManifest(instance?.app_slug ?? null, instance?.app_version ?? null).value;
+  const spec = manifest?.manifest.operations.find(({ kind }) => kind === operation.kind) ?? null;
+  const timeline = useTimeline(operation.correlation_id);
+  return (
+    <SpaceBetween size="l">
+      <FiveQuestions diagnosis={diagnosis(operation, instance, member)} />
+      <WaysOut
+        actions={operation.next_actions}
+        instance={{
+          id: operation.instance_id,
+          org_id: operation.org_id,
+          project_id: operation.project_id,
+        }}
+        absence={member?.absence ?? instance?.absence ?? null}
+      />
+      <Conditions conditions={operation.conditions} />
+      <Container
+        header={
+          <Header
+            variant="h2"
+            actions={<Status word={operation.status} work />}
+            description={
+              <>
+                <Elapsed from={operation.requested_at} to={operation.ended_at} /> from the request
+                to {operation.ended_at === null ? "now" : "its end"}.
+              </>
+            }
+          >
+            Steps
+          </Header>
+        }
+      >
+        <OperationSteps operation={operation} spec={spec} />
+      </Container>
+      <Asked operation={operation} />
+      <TimelineTable live={timeline} />
+    </SpaceBetween>
+  );
+}
+
+function useMember(operation: Operation): Schemas["Member"] | null {
+  const id = operation.member_id;
+  return useLive(
+    id === null ? null : `member:${id}`,
+    (signal) =>
+      call(
+        api.GET("/api/v1/app-members/{member_id}", {
+          params: { path: { member_id: id ?? "" } },
+          signal,
+        }),
+      ),
+    { on: ({ appinstanceid }) => appinstanceid === operation.instance_id },
+  ).value;
+}
+
+function diagnosis(
+  operation: Operation,
+  instance: Schemas["AppInstance"] | null,
+  member: Schemas["Member"] | null,
+): Schemas["Diagnosis"] {
+  const last = operation.progress.findLast(({ state }) => state !== "pending");
+  return {
+    correlation_id: operation.correlation_id,
+    adapter_detail: member?.adapter_detail ?? instance?.adapter_detail ?? null,
+    operation: { ...operation, step: last?.name ?? "", link: "" },
+    member: member === null ? null : { ...member, link: "" },
+    instance: instance === null ? null : { ...instance, link: "" },
+  };
+}
+
+function Asked({ operation }: { readonly operation: Operation }) {
+  const { lease, group_id, waits_for, target_version } = operation;
+  return (
+    <Container header={<Header variant="h2">What was asked for</Header>}>
+      <SpaceBetween size="m">
+        <KeyValuePairs
+          columns={4}
+          items={[
+            { label: "By", value: operation.requested_by },
+            { label: "When", value: <Moment at={operation.requested_at} /> },
+            {
+              label: "Worked on by",
+              value: lease === null ? "Nobody now" : `${lease.holder} (${lease.replica})`,
+            },
+            { label: "Reason", value: operation.reason || "–" },
+            ...(target_version === null ? [] : [{ label: "To version", value: target_version }]),
+            ...(group_id === null
+              ? []
+              : [
+                  {
+                    label: "Asked for together",
+                    value: <Link href={`/operation-groups/${group_id}`}>The whole group</Link>,
+                  },
+                ]),
+            ...(waits_for === null
+              ? []
+              : [
+                  {
+                    label: "Waits for",
+                    value: <Link href={`/operations/${waits_for}`}>Another operation</Link>,
+                  },
+                ]),
+          ]}
+        />
+        {Object.keys(operation.input).length === 0 ? (
+          <Box color="text-body-secondary">It has no input.</Box>
+        ) : (
+          <JsonView value={operation.input} copies />
+        )}
+      </SpaceBetween>
+    </Container>
+  );
+}

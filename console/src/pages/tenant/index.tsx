@@ -1,0 +1,79 @@
+/** One tenant, for whoever administers it: projects, people, roles, entitlements, rules, quotas. */
+
+import Tabs from "@cloudscape-design/components/tabs";
+import { api, call } from "../../api/client.ts";
+import { useCan } from "../../app/access.ts";
+import { type PageProps, useQuery } from "../../app/router.tsx";
+import { useLive } from "../../live/use-live.ts";
+import { BindingTable } from "../../widgets/bindings.tsx";
+import { EntitlementTable } from "../../widgets/entitlements.tsx";
+import { OverlayTable } from "../../widgets/overlays.tsx";
+import { Loaded, Page } from "../../widgets/page.tsx";
+import { BreakGlass } from "./break-glass.tsx";
+import { People } from "./people.tsx";
+import { Projects } from "./projects.tsx";
+import { Quotas } from "./quotas.tsx";
+
+export default function TenantPage({ params }: PageProps) {
+  const id = params.org_id ?? "";
+  const can = useCan();
+  const [tab, setTab] = useQuery("tab");
+  const place = { org_id: id, project_id: null };
+  const tenant = useLive(
+    `tenant:${id}`,
+    (signal) =>
+      call(api.GET("/api/v1/tenants/{org_id}", { params: { path: { org_id: id } }, signal })),
+    { on: ({ subject }) => subject === id },
+  );
+  const tabs = [
+    { id: "projects", label: "Projects", content: <Projects orgId={id} /> },
+    ...(can("identity.user.read", place)
+      ? [{ id: "people", label: "People", content: <People orgId={id} /> }]
+      : []),
+    ...(can("identity.binding.read", place)
+      ? [{ id: "roles", label: "Roles", content: <BindingTable place={place} /> }]
+      : []),
+    ...(can("catalog.entitlement.read", place)
+      ? [
+          {
+            id: "entitlements",
+            label: "Entitlements",
+            content: <EntitlementTable scope={{ kind: "tenant", id }} />,
+          },
+        ]
+      : []),
+    ...(can("policy.overlay.read", place)
+      ? [
+          {
+            id: "policy",
+            label: "Policy",
+            content: (
+              <OverlayTable
+                scope={{ kind: "tenant", id }}
+                manages={can("policy.overlay.write", place)}
+              />
+            ),
+          },
+        ]
+      : []),
+    ...(can("capacity.quota.manage", place)
+      ? [{ id: "quotas", label: "Quotas", content: <Quotas orgId={id} /> }]
+      : []),
+    ...(can("identity.break_glass.use")
+      ? [{ id: "break-glass", label: "Break glass", content: <BreakGlass orgId={id} /> }]
+      : []),
+  ];
+  return (
+    <Page title={tenant.value?.display_name ?? "Tenant"}>
+      <Loaded live={tenant}>
+        {() => (
+          <Tabs
+            activeTabId={tabs.some((one) => one.id === tab) ? tab : "projects"}
+            onChange={({ detail }) => setTab(detail.activeTabId)}
+            tabs={tabs}
+          />
+        )}
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,112 @@
+/** Allocations as a list: state, kind, owner, what sits on them. */
+
+import Box from "@cloudscape-design/components/box";
+import Link from "@cloudscape-design/components/link";
+import type { ReactNode } from "react";
+import type { Allocation } from "../api/contract.ts";
+import type { Offer } from "../forms/use-offers.ts";
+import type { LiveList } from "../live/use-list.ts";
+import { money, skuText } from "../manifest/price.ts";
+import { Copy } from "./copy.tsx";
+import { type Column, DataTable } from "./data-table.tsx";
+import { Moment } from "./moment.tsx";
+import { Status } from "./status.tsx";
+import { shortId } from "./words.ts";
+
+interface AllocationTableProps {
+  readonly list: LiveList<Offer>;
+  readonly actions?: ReactNode;
+  readonly filters?: ReactNode;
+  readonly empty: ReactNode;
+}
+
+export function AllocationTable({ list, actions, filters, empty }: AllocationTableProps) {
+  return (
+    <DataTable
+      name="allocations"
+      title="Allocations"
+      list={list}
+      idOf={({ allocation }) => allocation.id}
+      columns={COLUMNS}
+      sortedBy="name"
+      actions={actions}
+      filters={filters}
+      empty={empty}
+    />
+  );
+}
+
+const COLUMNS: readonly Column<Offer>[] = [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ allocation }) => <Link href={`/allocations/${allocation.id}`}>{allocation.name}</Link>,
+    value: ({ allocation }) => `${allocation.name} ${allocation.id}`,
+    rowHeader: true,
+  },
+  {
+    id: "status",
+    header: "Status",
+    cell: ({ allocation }) => <AllocationStatus allocation={allocation} />,
+    value: ({ allocation }) => allocation.status,
+  },
+  {
+    id: "kind",
+    header: "Kind",
+    cell: ({ allocation, sku }) => (
+      <>
+        {allocation.sku}
+        {sku !== null && <Box color="text-body-secondary">{skuText(sku)}</Box>}
+      </>
+    ),
+    value: ({ allocation, sku }) => `${allocation.sku} ${sku?.gpu_model ?? ""}`,
+  },
+  {
+    id: "region",
+    header: "Region",
+    cell: ({ allocation }) => allocation.region,
+    value: ({ allocation }) => allocation.region,
+  },
+  {
+    id: "used",
+    header: "Used by",
+    cell: ({ allocation: { bound_instance_id } }) =>
+      bound_instance_id ? (
+        <Link href={`/instances/${bound_instance_id}`}>{shortId(bound_instance_id)}</Link>
+      ) : (
+        "Free"
+      ),
+    value: ({ allocation }) => allocation.bound_instance_id ?? "free",
+  },
+  {
+    id: "address",
+    header: "Address",
+    cell: ({ allocation: { address } }) => address && <Copy text={address} what="the address" />,
+    value: ({ allocation }) => allocation.address,
+  },
+  {
+    id: "price",
+    header: "Per hour",
+    cell: ({ sku }) => sku && money(Number(sku.price_per_hour), sku.currency),
+    value: ({ sku }) => Number(sku?.price_per_hour ?? 0),
+  },
+  {
+    id: "created",
+    header: "Since",
+    cell: ({ allocation }) => <Moment at={allocation.created_at} />,
+    value: ({ allocation }) => allocation.created_at,
+  },
+];
+
+export function AllocationStatus({ allocation }: { readonly allocation: Allocation }) {
+  return (
+    <>
+      <Status word={allocation.status} />
+      {allocation.status_reason && (
+        <Box color="text-body-secondary" fontSize="body-s">
+          {allocation.status_reason}
+        </Box>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,210 @@
+/** A list as people use one: filtered as they type, sorted by a click, in pages, more when they want more;
+ * what they chose stands in the address, so that the link they send shows the same. */
+
+import Box from "@cloudscape-design/components/box";
+import Button from "@cloudscape-design/components/button";
+import Header from "@cloudscape-design/components/header";
+import Pagination from "@cloudscape-design/components/pagination";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import Table, { type TableProps } from "@cloudscape-design/components/table";
+import TextFilter from "@cloudscape-design/components/text-filter";
+import { type ReactNode, useState } from "react";
+import { useQuery } from "../app/router.tsx";
+import type { LiveList } from "../live/use-list.ts";
+import { arrange, type Column, type Sorting, sortingOf, sortingText } from "./arrange.ts";
+import { Empty } from "./empty.tsx";
+import { ReadProblem } from "./page.tsx";
+import { count } from "./words.ts";
+
+export type { Column } from "./arrange.ts";
+
+export interface Selecting<T> {
+  readonly chosen: readonly T[];
+  readonly onChange: (items: readonly T[]) => void;
+  readonly single?: boolean;
+  readonly disabled?: (item: T) => boolean;
+  readonly label: (item: T) => string;
+}
+
+interface DataTableProps<T> {
+  /** Names the table in the address; unique on its page. */
+  readonly name: string;
+  readonly title: string;
+  readonly level?: "h2" | "h3";
+  readonly list: Pick<
+    LiveList<T>,
+    "items" | "more" | "readMore" | "problem" | "readNow" | "loading"
+  >;
+  readonly columns: readonly Column<T>[];
+  readonly idOf: (item: T) => string;
+  /** What to say, and to do, while there is nothing. */
+  readonly empty: ReactNode;
+  readonly description?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly sortedBy?: string;
+  readonly selecting?: Selecting<T>;
+  /** Stands beside the filter: narrower questions than a word. */
+  readonly filters?: ReactNode;
+  readonly pageSize?: number;
+}
+
+export function DataTable<T>(props: DataTableProps<T>) {
+  const { name, list, columns, idOf, sortedBy = "", selecting, pageSize = 20 } = props;
+  const [text, setText] = useQuery(`${name}.q`);
+  const [order, setOrder] = useQuery(`${name}.sort`);
+  const [page, setPage] = useState(1);
+  const sorting = sortingOf(order === "" ? sortedBy : order);
+  const items = list.items ?? [];
+  const shown = arrange(items, columns, text, sorting);
+  const pages = Math.max(1, Math.ceil(shown.length / pageSize));
+  const current = Math.min(page, pages);
+
+  function turnTo(next: number): void {
+    if (next > pages && list.more) list.readMore();
+    setPage(next);
+  }
+
+  return (
+    <SpaceBetween size="s">
+      <ReadProblem live={list} />
+      <Table
+        variant="container"
+        header={<TableHeader {...props} shown={shown.length} filtered={text !== ""} />}
+        filter={<Filter {...props} text={text} onText={setText} matches={shown.length} />}
+        pagination={
+          (pages > 1 || list.more) && (
+            <Pagination
+              currentPageIndex={current}
+              pagesCount={pages}
+              openEnd={list.more}
+              onChange={({ detail }) => turnTo(detail.currentPageIndex)}
+            />
+          )
+        }
+        items={shown.slice((current - 1) * pageSize, current * pageSize)}
+        trackBy={idOf}
+        loading={list.loading}
+        loadingText="Reading"
+        columnDefinitions={columns.map(definition)}
+        {...sortingProps(columns, sorting, (next) => setOrder(sortingText(next)))}
+        {...selectionProps(selecting)}
+        wrapLines
+        empty={
+          text !== "" && items.length > 0 ? (
+            <NoMatch onClear={() => setText("")} more={list.more} />
+          ) : (
+            props.empty
+          )
+        }
+      />
+    </SpaceBetween>
+  );
+}
+
+function TableHeader<T>({
+  title,
+  level = "h2",
+  list,
+  description,
+  actions,
+  shown,
+  filtered,
+}: DataTableProps<T> & { readonly shown: number; readonly filtered: boolean }) {
+  const all = list.items?.length ?? 0;
+  const total = `${all}${list.more ? "+" : ""}`;
+  return (
+    <Header
+      variant={level}
+      counter={list.items === null ? "" : filtered ? `(${shown}/${total})` : `(${total})`}
+      description={description}
+      actions={actions}
+    >
+      {title}
+    </Header>
+  );
+}
+
+interface FilterProps {
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  readonly matches: number;
+}
+
+function Filter<T>({
+  title,
+  list,
+  filters,
+  text,
+  onText,
+  matches,
+}: DataTableProps<T> & FilterProps) {
+  const many = (list.items?.length ?? 0) > 5 || text !== "" || list.more;
+  if (!many && filters === undefined) return null;
+  return (
+    <SpaceBetween size="xs" direction="horizontal">
+      {many && (
+        <TextFilter
+          filteringText={text}
+          filteringPlaceholder={`Find in ${title.toLowerCase()}`}
+          filteringAriaLabel={`Find in ${title.toLowerCase()}`}
+          countText={text === "" ? "" : count(matches, "match", "matches")}
+          onChange={({ detail }) => onText(detail.filteringText)}
+        />
+      )}
+      {filters}
+    </SpaceBetween>
+  );
+}
+
+function NoMatch({ onClear, more }: { readonly onClear: () => void; readonly more: boolean }) {
+  return (
+    <Empty title="Nothing matches" action={<Button onClick={onClear}>Show everything</Button>}>
+      {more ? "There is more than what was read: turn the page to read on." : ""}
+    </Empty>
+  );
+}
+
+function definition<T>(column: Column<T>): TableProps.ColumnDefinition<T> {
+  return {
+    id: column.id,
+    header: column.header,
+    cell: (item) => column.cell(item) ?? <Box color="text-body-secondary">–</Box>,
+    isRowHeader: column.rowHeader ?? false,
+    ...(column.value === undefined ? {} : { sortingField: column.id }),
+    ...(column.width === undefined ? {} : { width: column.width }),
+    ...(column.minWidth === undefined ? {} : { minWidth: column.minWidth }),
+  };
+}
+
+function sortingProps<T>(
+  columns: readonly Column<T>[],
+  sorting: Sorting | null,
+  onSort: (sorting: Sorting) => void,
+): Partial<TableProps<T>> {
+  const column = columns.find(({ id }) => id === sorting?.by);
+  return {
+    ...(column === undefined ? {} : { sortingColumn: { sortingField: column.id } }),
+    sortingDescending: sorting?.descending ?? false,
+    onSortingChange: ({ detail }) =>
+      onSort({
+        by: detail.sortingColumn.sortingField ?? "",
+        descending: detail.isDescending ?? false,
+      }),
+  };
+}
+
+function selectionProps<T>(selecting: Selecting<T> | undefined): Partial<TableProps<T>> {
+  if (selecting === undefined) return {};
+  const { chosen, onChange, single = false, disabled, label } = selecting;
+  return {
+    selectionType: single ? "single" : "multi",
+    selectedItems: chosen,
+    onSelectionChange: ({ detail }) => onChange(detail.selectedItems),
+    isItemDisabled: (item) => disabled?.(item) ?? false,
+    ariaLabels: {
+      selectionGroupLabel: "Choose",
+      allItemsSelectionLabel: () => "Choose all",
+      itemSelectionLabel: (_, item) => label(item),
+    },
+  };
+}

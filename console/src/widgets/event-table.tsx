@@ -1,0 +1,85 @@
+/** Events as they happen: the newest first, new ones on top while one looks. */
+
+import Link from "@cloudscape-design/components/link";
+import { api, call } from "../api/client.ts";
+import type { CloudEvent } from "../api/contract.ts";
+import { pageQuery } from "../api/pages.ts";
+import { useList } from "../live/use-list.ts";
+import { type Column, DataTable } from "./data-table.tsx";
+import { Empty } from "./empty.tsx";
+import { Moment } from "./moment.tsx";
+
+export interface EventQuery {
+  readonly project_id?: string;
+  readonly app_instance_id?: string;
+  readonly type?: string[];
+}
+
+interface EventTableProps {
+  readonly query: EventQuery;
+  readonly title: string;
+}
+
+export function EventTable({ query, title }: EventTableProps) {
+  const events = useList(
+    `events:${JSON.stringify(query)}`,
+    (cursor, signal) =>
+      call(
+        api.GET("/api/v1/events", {
+          params: { query: { ...query, ...pageQuery(cursor) } },
+          signal,
+        }),
+      ),
+    { on: (event) => matches(event, query) },
+  );
+  return (
+    <DataTable
+      name="events"
+      title={title}
+      list={events}
+      idOf={({ id }) => id}
+      columns={COLUMNS}
+      empty={<Empty title="Nothing has happened yet">What happens appears here by itself.</Empty>}
+    />
+  );
+}
+
+function matches(
+  event: CloudEvent,
+  { project_id, app_instance_id, type = [] }: EventQuery,
+): boolean {
+  if (project_id !== undefined && event.projectid !== project_id) return false;
+  if (app_instance_id !== undefined && event.appinstanceid !== app_instance_id) return false;
+  return type.length === 0 || type.some((prefix) => event.type.startsWith(prefix));
+}
+
+const COLUMNS: readonly Column<CloudEvent>[] = [
+  {
+    id: "time",
+    header: "When",
+    cell: ({ time }) => <Moment at={time} />,
+    value: ({ time }) => time,
+  },
+  {
+    id: "type",
+    header: "What",
+    cell: ({ type }) => <code>{type}</code>,
+    value: ({ type }) => type,
+    rowHeader: true,
+  },
+  {
+    id: "subject",
+    header: "Of what",
+    cell: ({ subject, appinstanceid }) =>
+      appinstanceid ? <Link href={`/instances/${appinstanceid}`}>{subject}</Link> : subject,
+    value: ({ subject }) => subject,
+  },
+  {
+    id: "correlation",
+    header: "Correlation id",
+    cell: ({ correlationid }) => (
+      <Link href={`/correlations/${encodeURIComponent(correlationid)}`}>{correlationid}</Link>
+    ),
+    value: ({ correlationid }) => correlationid,
+  },
+];

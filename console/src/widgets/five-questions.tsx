@@ -1,0 +1,88 @@
+/** The questions of an incident, answered at the top of the page: which instance, which member, which
+ * operation, which correlation id, and what the app's adapter says. */
+
+import Box from "@cloudscape-design/components/box";
+import Container from "@cloudscape-design/components/container";
+import Header from "@cloudscape-design/components/header";
+import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import Link from "@cloudscape-design/components/link";
+import type { Schemas } from "../api/contract.ts";
+import { Copy } from "./copy.tsx";
+import { isUnreachable, Status } from "./status.tsx";
+import { sentence } from "./words.ts";
+
+type Diagnosis = Schemas["Diagnosis"];
+
+export function FiveQuestions({ diagnosis }: { readonly diagnosis: Diagnosis }) {
+  const { instance, member, operation, correlation_id, adapter_detail } = diagnosis;
+  return (
+    <Container header={<Header variant="h2">What this is about</Header>}>
+      <KeyValuePairs
+        columns={3}
+        items={[
+          { label: "Instance", value: <Instance instance={instance ?? null} /> },
+          { label: "Member", value: <Member member={member ?? null} /> },
+          { label: "Operation", value: <Operation operation={operation ?? null} /> },
+          {
+            label: "Correlation id",
+            value: (
+              <>
+                <Copy text={correlation_id} what="the correlation id" />
+                <div>
+                  <Link href={`/correlations/${encodeURIComponent(correlation_id)}`}>Timeline</Link>
+                </div>
+              </>
+            ),
+          },
+          {
+            label: "What the app says",
+            value: adapter_detail?.summary || operation?.error?.message || "Nothing yet",
+          },
+        ]}
+      />
+    </Container>
+  );
+}
+
+function Instance({ instance }: { readonly instance: Diagnosis["instance"] | null }) {
+  if (!instance) return <>None</>;
+  return (
+    <>
+      <Link href={`/instances/${instance.id}`}>{instance.resource_name}</Link>
+      <div>
+        <Status word={instance.status} /> <Status word={instance.health} />
+      </div>
+    </>
+  );
+}
+
+function Member({ member }: { readonly member: Diagnosis["member"] | null }) {
+  if (!member) return <>The instance as a whole</>;
+  return (
+    <>
+      {sentence(member.component_key)} on{" "}
+      <Link href={`/allocations/${member.allocation_id}`}>{member.allocation_id}</Link>
+      <div>
+        <Status word={member.status} />{" "}
+        {isUnreachable(member.conditions ?? []) && <Status word="unreachable" />}
+      </div>
+    </>
+  );
+}
+
+function Operation({ operation }: { readonly operation: Diagnosis["operation"] | null }) {
+  if (!operation) return <>None</>;
+  const { id, kind, status, attempt, max_attempts, step } = operation;
+  return (
+    <>
+      <Link href={`/operations/${id}`}>{sentence(kind)}</Link>
+      <div>
+        <Status word={status} work />
+      </div>
+      <Box color="text-body-secondary">
+        Attempt {Math.max(1, attempt)} of {max_attempts}
+        {step && `, at “${sentence(step)}”`}
+      </Box>
+    </>
+  );
+}

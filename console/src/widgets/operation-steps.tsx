@@ -1,0 +1,136 @@
+/** An operation step by step: what is done, what is being done and for how long, what failed and the last
+ * it said. Shown on the pages of an operation and of its instance. */
+
+import Alert from "@cloudscape-design/components/alert";
+import Box from "@cloudscape-design/components/box";
+import LiveRegion from "@cloudscape-design/components/live-region";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import Steps, { type StepsProps } from "@cloudscape-design/components/steps";
+import type { Operation, OperationSpec, Step } from "../api/contract.ts";
+import { useNow } from "../live/use-now.ts";
+import { JsonView } from "./json-view.tsx";
+import { Elapsed, Moment } from "./moment.tsx";
+import { sentence } from "./words.ts";
+
+interface OperationStepsProps {
+  readonly operation: Operation;
+  /** What the manifest says of this kind; without it steps have their own names. */
+  readonly spec: OperationSpec | null;
+}
+
+export function OperationSteps({ operation, spec }: OperationStepsProps) {
+  const now = useNow();
+  const steps = stepsOf(operation, spec);
+  const at = steps.findIndex(({ state }) => state === "running" || state === "failed");
+  return (
+    <SpaceBetween size="s">
+      {steps.length === 0 ? (
+        <Box color="text-body-secondary">{waiting(operation)}</Box>
+      ) : (
+        <Steps
+          ariaLabel="Steps of the operation"
+          steps={steps.map((step) => drawn(step, titleOf(step, spec), now))}
+        />
+      )}
+      <LiveRegion hidden>
+        {at >= 0 && `Step ${at + 1} of ${steps.length}: ${titleOf(steps[at], spec)}`}
+      </LiveRegion>
+      <OperationFailure operation={operation} />
+    </SpaceBetween>
+  );
+}
+
+/** Why the last attempt failed, with what the failing step said last. */
+export function OperationFailure({ operation }: { readonly operation: Operation }) {
+  const { error, status, attempt, max_attempts, not_before } = operation;
+  if (error === null || status === "succeeded") return null;
+  const again = status === "requested" || status === "accepted" || status === "running";
+  return (
+    <Alert
+      type={again ? "warning" : "error"}
+      header={again ? `Attempt ${error.attempt} of ${max_attempts} failed` : "It failed"}
+    >
+      <SpaceBetween size="xs">
+        <div className="wrap-anywhere">{error.message}</div>
+        <Box color="text-body-secondary" fontSize="body-s">
+          <code>{error.code}</code> · {FAMILIES[error.family]} ·{" "}
+          {error.instance_usable ? "the instance can still be used" : "the instance cannot be used"}
+        </Box>
+        {Object.keys(error.detail ?? {}).length > 0 && (
+          <JsonView value={error.detail} name="detail" />
+        )}
+        {again && status === "requested" && Date.parse(not_before) > Date.now() && (
+          <div>
+            Attempt {attempt + 1} begins <Moment at={not_before} />.
+          </div>
+        )}
+      </SpaceBetween>
+    </Alert>
+  );
+}
+
+const FAMILIES: Readonly<Record<string, string>> = {
+  temporary: "may pass by itself",
+  permanent: "will not pass by itself",
+  conflict: "something else stands in the way",
+};
+
+/** The steps the app has reported, and behind them those it will come to. */
+function stepsOf(operation: Operation, spec: OperationSpec | null): Step[] {
+  const reported = operation.progress;
+  if (operation.ended_at !== null && operation.status !== "failed") return reported;
+  const ahead = (spec?.steps ?? [])
+    .filter(({ name }) => !reported.some((step) => step.name === name))
+    .map(({ name }): Step => ({ name, state: "pending", message: "" }));
+  return [...reported, ...ahead];
+}
+
+function titleOf(step: Step | undefined, spec: OperationSpec | null): string {
+  if (step === undefined) return "";
+  return spec?.steps?.find(({ name }) => name === step.name)?.title ?? sentence(step.name);
+}
+
+const KINDS: Readonly<Record<Step["state"], StepsProps.Status>> = {
+  pending: "pending",
+  running: "in-progress",
+  succeeded: "success",
+  skipped: "success",
+  failed: "error",
+  undone: "stopped",
+};
+
+function drawn(step: Step, title: string, now: number): StepsProps.Step {
+  const late =
+    step.state === "running" && step.deadline_at ? Date.parse(step.deadline_at) < now : false;
+  return {
+    status: late ? "warning" : KINDS[step.state],
+    statusIconAriaLabel: sentence(step.state),
+    header: (
+      <>
+        {title}
+        {step.state === "skipped" && " – was so already"}
+        {step.state === "undone" && " – undone"}
+        {step.started_at && step.state !== "skipped" && (
+          <Box variant="span" color="text-body-secondary">
+            {" "}
+            <Elapsed from={step.started_at} to={step.ended_at} />
+          </Box>
+        )}
+      </>
+    ),
+    details: (
+      <>
+        {step.message && <div className="wrap-anywhere">{step.message}</div>}
+        {late && <div>It takes longer than the app says it should.</div>}
+      </>
+    ),
+  };
+}
+
+function waiting({ status, ready, waits_for }: Operation): string {
+  if (status === "succeeded") return "Done, with no steps to tell of.";
+  if (waits_for !== null) return "It waits for another operation to succeed first.";
+  if (!ready) return "It waits for an operation of the instance that came before it.";
+  if (status === "requested") return "It waits for the app's controller to take it up.";
+  return "No step was reported yet.";
+}

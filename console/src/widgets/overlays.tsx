@@ -1,0 +1,269 @@
+/** Policy overlays of one place: listed, made, changed, taken away; each with the warning that it does
+ * less than it says, where that is so. */
+
+import Alert from "@cloudscape-design/components/alert";
+import Button from "@cloudscape-design/components/button";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import { useState } from "react";
+import { api, call } from "../api/client.ts";
+import type { JsonObject, Schemas } from "../api/contract.ts";
+import { pageQuery } from "../api/pages.ts";
+import { FormDialog } from "../forms/form-dialog.tsx";
+import { NAME, objectOf } from "../forms/own-schemas.ts";
+import { useList } from "../live/use-list.ts";
+import { type Column, DataTable } from "./data-table.tsx";
+import { Empty } from "./empty.tsx";
+import { Moment } from "./moment.tsx";
+import { sentence } from "./words.ts";
+
+type Overlay = Schemas["Overlay"];
+type RuleSet = Overlay["rules"];
+
+export interface OverlayScope {
+  readonly kind: "platform" | "tenant" | "project";
+  readonly id: string;
+}
+
+interface OverlayTableProps {
+  readonly scope: OverlayScope;
+  readonly manages: boolean;
+}
+
+const DIMENSIONS = ["regions", "skus", "app_versions", "artifact_sources"] as const;
+
+type Dialog = { kind: "new" } | { kind: "edit" | "delete"; of: Overlay };
+
+export function OverlayTable({ scope, manages }: OverlayTableProps) {
+  const [dialog, setDialog] = useState<Dialog | null>(null);
+  const list = useList(
+    `overlays:${scope.kind}:${scope.id}`,
+    (cursor, signal) => readOverlays(scope, cursor, signal),
+    { on: ({ type }) => type.startsWith("policy.") },
+  );
+  const warned = (list.items ?? []).flatMap(({ name, warnings }) =>
+    warnings.map(({ message, pointer }) => ({
+      key: `${name}${pointer}`,
+      text: `${name}: ${message}`,
+    })),
+  );
+  return (
+    <SpaceBetween size="s">
+      {warned.length > 0 && (
+        <Alert type="warning" header="Some rules do less than they say">
+          <ul className="plain-list">
+            {warned.map(({ key, text }) => (
+              <li key={key}>{text}</li>
+            ))}
+          </ul>
+        </Alert>
+      )}
+      <DataTable
+        name="overlays"
+        title={`Rules of this ${scope.kind}`}
+        description="An overlay can only narrow what holds above it."
+        list={list}
+        idOf={({ id }) => id}
+        columns={[...COLUMNS, ...(manages ? [editColumn(setDialog)] : [])]}
+        actions={manages && <Button onClick={() => setDialog({ kind: "new" })}>Add rules</Button>}
+        empty={<Empty title="No rules of its own">What holds above holds here.</Empty>}
+      />
+      {dialog !== null && (
+        <OverlayDialog dialog={dialog} scope={scope} onClose={() => setDialog(null)} />
+      )}
+    </SpaceBetween>
+  );
+}
+
+function readOverlays({ kind, id }: OverlayScope, cursor: string | null, signal: AbortSignal) {
+  const query = pageQuery(cursor);
+  if (kind === "platform") {
+    return call(api.GET("/api/v1/policy-overlays", { params: { query }, signal }));
+  }
+  if (kind === "tenant") {
+    const path = { org_id: id };
+    return call(
+      api.GET("/api/v1/tenants/{org_id}/policy-overlays", { params: { path, query }, signal }),
+    );
+  }
+  const path = { project_id: id };
+  return call(
+    api.GET("/api/v1/projects/{project_id}/policy-overlays", { params: { path, query }, signal }),
+  );
+}
+
+const COLUMNS: readonly Column<Overlay>[] = [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ name }) => name,
+    value: ({ name }) => name,
+    rowHeader: true,
+  },
+  {
+    id: "rules",
+    header: "Says",
+    cell: ({ rules }) => rulesText(rules),
+    value: ({ rules }) => rulesText(rules),
+  },
+  {
+    id: "about",
+    header: "Why",
+    cell: ({ description }) => description || null,
+    value: ({ description }) => description,
+  },
+  { id: "changed", header: "Changed", cell: ({ updated_at }) => <Moment at={updated_at} /> },
+];
+
+function rulesText(rules: RuleSet): string {
+  return Object.entries(rules)
+    .map(([dimension, { allow, deny = [] }]) => {
+      const parts = [
+        allow ? `only ${allow.join(", ") || "nothing"}` : "",
+        deny.length > 0 ? `never ${deny.join(", ")}` : "",
+      ];
+      return `${sentence(dimension)}: ${parts.filter(Boolean).join("; ")}`;
+    })
+    .join(". ");
+}
+
+function editColumn(open: (dialog: Dialog) => void): Column<Overlay> {
+  return {
+    id: "edit",
+    header: "Change",
+    cell: (of) => (
+      <SpaceBetween size="xs" direction="horizontal">
+        <Button
+          variant="inline-link"
+          ariaLabel={`Change ${of.name}`}
+          onClick={() => open({ kind: "edit", of })}
+        >
+          Change
+        </Button>
+        <Button
+          variant="inline-link"
+          ariaLabel={`Remove ${of.name}`}
+          onClick={() => open({ kind: "delete", of })}
+        >
+          Remove
+        </Button>
+      </SpaceBetween>
+    ),
+  };
+}
+
+interface OverlayDialogProps {
+  readonly dialog: Dialog;
+  readonly scope: OverlayScope;
+  readonly onClose: () => void;
+}
+
+function OverlayDialog({ dialog, scope, onClose }: OverlayDialogProps) {
+  if (dialog.kind === "delete") {
+    return (
+      <FormDialog
+        title={`Remove ${dialog.of.name}?`}
+        submitText="Remove"
+        onClose={onClose}
+        submit={(_, key) =>
+          call(
+            api.DELETE("/api/v1/policy-overlays/{overlay_id}", {
+              params: { path: { overlay_id: dialog.of.id } },
+              headers: { "Idempotency-Key": key },
+            }),
+          )
+        }
+      >
+        What it narrowed is open again, as far as the rules above allow.
+      </FormDialog>
+    );
+  }
+  const edited = dialog.kind === "edit" ? dialog.of : null;
+  return (
+    <FormDialog
+      title={edited === null ? "Add rules" : edited.name}
+      submitText="Save"
+      size="large"
+      schema={edited === null ? objectOf({ name: NAME, ...FIELDS }, "name") : objectOf(FIELDS)}
+      initial={edited === null ? {} : fieldsOf(edited)}
+      onClose={onClose}
+      submit={(value, key) => save(edited, scope, value, key)}
+    />
+  );
+}
+
+const FIELDS: Readonly<Record<string, JsonObject>> = {
+  description: { title: "Why", type: "string", maxLength: 2000, "x-widget": "textarea" },
+  ...Object.fromEntries(
+    DIMENSIONS.flatMap((dimension) => [
+      [`allow_${dimension}`, patterns(`${sentence(dimension)}: only these`)],
+      [`deny_${dimension}`, patterns(`${sentence(dimension)}: never these`)],
+    ]),
+  ),
+};
+
+function patterns(title: string): JsonObject {
+  return { title, type: "array", items: { type: "string" }, "x-help": "Names or patterns with *." };
+}
+
+function fieldsOf({ description, rules }: Overlay): JsonObject {
+  const fields: Record<string, JsonObject[string]> = { description };
+  for (const dimension of DIMENSIONS) {
+    const rule = rules[dimension];
+    if (rule?.allow) fields[`allow_${dimension}`] = [...rule.allow];
+    if (rule?.deny && rule.deny.length > 0) fields[`deny_${dimension}`] = [...rule.deny];
+  }
+  return fields;
+}
+
+function rulesOf(value: JsonObject): RuleSet {
+  const rules: Record<string, { allow: string[] | null; deny: string[] }> = {};
+  for (const dimension of DIMENSIONS) {
+    const allow = words(value[`allow_${dimension}`]);
+    const deny = words(value[`deny_${dimension}`]);
+    if (allow.length > 0 || deny.length > 0) {
+      rules[dimension] = { allow: allow.length > 0 ? allow : null, deny };
+    }
+  }
+  return rules as RuleSet;
+}
+
+function words(value: JsonObject[string] | undefined): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+function save(
+  edited: Overlay | null,
+  { kind, id }: OverlayScope,
+  value: JsonObject,
+  key: string,
+): Promise<unknown> {
+  const headers = { "Idempotency-Key": key };
+  const content = { description: String(value.description ?? ""), rules: rulesOf(value) };
+  if (edited !== null) {
+    return call(
+      api.PUT("/api/v1/policy-overlays/{overlay_id}", {
+        params: { path: { overlay_id: edited.id } },
+        body: content,
+        headers: { ...headers, "If-Match": `"${edited.revision}"` },
+      }),
+    );
+  }
+  const body = { name: String(value.name), ...content };
+  if (kind === "platform") return call(api.POST("/api/v1/policy-overlays", { body, headers }));
+  if (kind === "tenant") {
+    return call(
+      api.POST("/api/v1/tenants/{org_id}/policy-overlays", {
+        params: { path: { org_id: id } },
+        body,
+        headers,
+      }),
+    );
+  }
+  return call(
+    api.POST("/api/v1/projects/{project_id}/policy-overlays", {
+      params: { path: { project_id: id } },
+      body,
+      headers,
+    }),
+  );
+}

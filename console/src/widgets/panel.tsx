@@ -1,0 +1,184 @@
+/** A panel of an app's page, drawn from the manifest: the app says what it is bound to, the shell draws. */
+
+import Alert from "@cloudscape-design/components/alert";
+import Box from "@cloudscape-design/components/box";
+import Container from "@cloudscape-design/components/container";
+import Header from "@cloudscape-design/components/header";
+import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import Table from "@cloudscape-design/components/table";
+import { lazy, type ReactNode, Suspense } from "react";
+import type {
+  AppInstance,
+  Condition,
+  Manifest,
+  Member,
+  Operation,
+  Panel,
+} from "../api/contract.ts";
+import { isJsonObject } from "../api/contract.ts";
+import { readAt } from "../forms/pointers.ts";
+import { Conditions } from "./conditions.tsx";
+import { Markdown } from "./markdown.tsx";
+import { Status } from "./status.tsx";
+import { Value } from "./value.tsx";
+
+const Topology = lazy(async () => ({ default: (await import("./topology.tsx")).Topology }));
+
+export interface PanelScene {
+  readonly manifest: Manifest;
+  readonly instance: AppInstance;
+  readonly members: readonly Member[];
+  readonly operations: readonly Operation[];
+  /** What people call the machine of an allocation. */
+  readonly allocationName: (id: string) => string;
+}
+
+export function ManifestPanel({
+  panel,
+  scene,
+}: {
+  readonly panel: Panel;
+  readonly scene: PanelScene;
+}) {
+  return (
+    <Container
+      header={
+        <Header variant="h2" description={panel.description}>
+          {panel.title}
+        </Header>
+      }
+    >
+      {content(panel, scene) ?? (
+        <Box color="text-body-secondary">{panel.empty || "There is nothing to show yet."}</Box>
+      )}
+    </Container>
+  );
+}
+
+/** What the panel shows; null where its pointers lead nowhere. */
+function content(panel: Panel, scene: PanelScene): ReactNode | null {
+  const source = sourceOf(panel, scene);
+  switch (panel.kind) {
+    case "facts":
+      return <Facts panel={panel} source={source} />;
+    case "table":
+      return <Rows panel={panel} source={source} />;
+    case "status":
+      return <StatusFacts panel={panel} source={source} manifest={scene.manifest} />;
+    case "topology":
+      if (scene.members.length === 0) return null;
+      return (
+        <Suspense fallback={<Box>Drawing the topology</Box>}>
+          <Topology scene={scene} edges={panel.edges ?? []} />
+        </Suspense>
+      );
+    case "markdown":
+      return markdown(panel, source);
+    default:
+      // Queues and jobs have no read model here yet; the panel says so in the app's own words.
+      return null;
+  }
+}
+
+function sourceOf(panel: Panel, { instance, members, operations }: PanelScene): unknown {
+  switch (panel.source ?? "instance") {
+    case "instance":
+      return instance;
+    case "members":
+      return members;
+    case "operations":
+      return operations;
+    default:
+      return undefined;
+  }
+}
+
+type Kind<K extends Panel["kind"]> = Extract<Panel, { kind: K }>;
+
+function Facts({ panel, source }: { readonly panel: Kind<"facts">; readonly source: unknown }) {
+  return (
+    <KeyValuePairs
+      columns={Math.min(4, panel.items.length)}
+      items={panel.items.map(({ label, pointer, format = "text", help }) => ({
+        label,
+        value: (
+          <>
+            <Value value={readAt(source, pointer)} format={format} label={label} />
+            {help && (
+              <Box color="text-body-secondary" fontSize="body-s">
+                {help}
+              </Box>
+            )}
+          </>
+        ),
+      }))}
+    />
+  );
+}
+
+function Rows({ panel, source }: { readonly panel: Kind<"table">; readonly source: unknown }) {
+  const found = readAt(source, panel.rows ?? "");
+  const rows = Array.isArray(found) ? found : isJsonObject(found) ? Object.values(found) : [];
+  return (
+    <Table
+      variant="embedded"
+      items={rows as readonly unknown[]}
+      wrapLines
+      ariaLabels={{ tableLabel: panel.title }}
+      columnDefinitions={panel.columns.map(({ label, pointer, format = "text" }, at) => ({
+        id: `${at}`,
+        header: label,
+        isRowHeader: at === 0,
+        cell: (row: unknown) => (
+          <Value value={cellOf(row, pointer)} format={format} label={label} />
+        ),
+      }))}
+      empty={<Box color="text-body-secondary">{panel.empty || "There are none."}</Box>}
+    />
+  );
+}
+
+/** Members are called by what the app calls their machine; the read model says so under `node`. */
+function cellOf(row: unknown, pointer: string): unknown {
+  const value = readAt(row, pointer);
+  if (value !== undefined || pointer !== "/resource_name") return value;
+  return readAt(row, "/node") || readAt(row, "/allocation_id");
+}
+
+interface StatusFactsProps {
+  readonly panel: Kind<"status">;
+  readonly source: unknown;
+  readonly manifest: Manifest;
+}
+
+function StatusFacts({ panel, source, manifest }: StatusFactsProps) {
+  const health = String(readAt(source, panel.health ?? "/health") ?? "unknown");
+  const summary = readAt(source, panel.summary ?? "/adapter_detail/summary");
+  const conditions = readAt(source, panel.conditions ?? "/conditions");
+  const word = manifest.health.find((one) => one.health === health);
+  return (
+    <SpaceBetween size="s">
+      <Status word={health} />
+      {typeof summary === "string" && summary !== "" && <div>{summary}</div>}
+      {word !== undefined && (word.meaning || word.next_action) && (
+        <Box color="text-body-secondary">
+          {word.meaning} {word.next_action}
+        </Box>
+      )}
+      {Array.isArray(conditions) && <Conditions conditions={conditions as Condition[]} />}
+    </SpaceBetween>
+  );
+}
+
+function markdown(panel: Kind<"markdown">, source: unknown): ReactNode | null {
+  const bound = panel.pointer ? readAt(source, panel.pointer) : undefined;
+  const text = typeof bound === "string" ? bound : (panel.text ?? "");
+  if (text === "") return null;
+  if (panel.severity === undefined || panel.severity === "info") return <Markdown text={text} />;
+  return (
+    <Alert type={panel.severity}>
+      <Markdown text={text} />
+    </Alert>
+  );
+}

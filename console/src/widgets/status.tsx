@@ -1,0 +1,88 @@
+/** States, health and conditions as people see them: one colour and one word each. */
+
+import StatusIndicator, {
+  type StatusIndicatorProps,
+} from "@cloudscape-design/components/status-indicator";
+import type { Condition, Schemas } from "../api/contract.ts";
+import { sentence } from "./words.ts";
+
+type Kind = StatusIndicatorProps.Type;
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  accepted: "in-progress",
+  active: "success",
+  abandoned: "stopped",
+  cancelled: "stopped",
+  cleanup_blocked: "error",
+  cordoned: "stopped",
+  deleted: "stopped",
+  deleting: "in-progress",
+  denied: "error",
+  deploying: "in-progress",
+  deprecated: "warning",
+  degraded: "warning",
+  draft: "pending",
+  drained: "stopped",
+  draining: "in-progress",
+  error: "error",
+  expired: "stopped",
+  failed: "error",
+  healthy: "success",
+  info: "info",
+  in_progress: "in-progress",
+  allowed: "success",
+  partly_failed: "warning",
+  pending: "pending",
+  progressing: "in-progress",
+  provisioning: "in-progress",
+  published: "success",
+  ready: "success",
+  reconciling: "in-progress",
+  released: "stopped",
+  releasing: "in-progress",
+  removed: "stopped",
+  removing: "in-progress",
+  requested: "pending",
+  revoked: "stopped",
+  rolling_back: "in-progress",
+  running: "success",
+  skipped: "stopped",
+  starting: "in-progress",
+  stopped: "stopped",
+  stopping: "in-progress",
+  succeeded: "success",
+  undone: "stopped",
+  unknown: "pending",
+  unreachable: "warning",
+  upgrading: "in-progress",
+  warning: "warning",
+  withdrawn: "error",
+};
+
+/** A state of anything. An operation or a step that runs is under way; an instance that runs is well. */
+export function Status({ word, work = false }: { readonly word: string; readonly work?: boolean }) {
+  const kind = work && word === "running" ? "in-progress" : (KINDS[word] ?? "info");
+  return <StatusIndicator type={kind}>{sentence(word)}</StatusIndicator>;
+}
+
+export function isUnreachable(conditions: readonly Condition[]): boolean {
+  return conditions.some(({ type }) => type === "unreachable");
+}
+
+interface MemberStatusProps {
+  readonly member: Pick<Schemas["Member"], "status" | "health" | "conditions">;
+}
+
+/** A member's state, and beside it that it cannot be asked: unreachable is not gone. */
+export function MemberStatus({ member }: MemberStatusProps) {
+  return (
+    <>
+      <Status word={member.status} />
+      {isUnreachable(member.conditions) && (
+        <div>
+          <Status word="unreachable" />
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,113 @@
+/** The timeline of a correlation id: everything that carries it, in order. */
+
+import Link from "@cloudscape-design/components/link";
+import { api, call } from "../api/client.ts";
+import type { Schemas } from "../api/contract.ts";
+import { type Live, useLive } from "../live/use-live.ts";
+import { type Column, DataTable } from "./data-table.tsx";
+import { Empty } from "./empty.tsx";
+import { exact } from "./moment.tsx";
+import { Status } from "./status.tsx";
+import { sentence } from "./words.ts";
+
+export type Timeline = Schemas["Timeline"];
+type Entry = Schemas["TimelineEntry"];
+
+const MOST_PAGES = 5;
+
+export function useTimeline(correlationId: string): Live<Timeline> {
+  return useLive(`timeline:${correlationId}`, (signal) => readTimeline(correlationId, signal), {
+    on: ({ correlationid }) => correlationid === correlationId,
+  });
+}
+
+async function readTimeline(correlationId: string, signal: AbortSignal): Promise<Timeline> {
+  const read = (cursor: string | null | undefined) =>
+    call(
+      api.GET("/api/v1/correlations/{correlation_id}", {
+        params: {
+          path: { correlation_id: correlationId },
+          query: cursor ? { cursor, limit: 200 } : { limit: 200 },
+        },
+        signal,
+      }),
+    );
+  const first = await read(null);
+  const entries = [...first.entries];
+  let next = first.next_cursor;
+  for (let page = 1; page < MOST_PAGES && next; page += 1) {
+    const more = await read(next);
+    entries.push(...more.entries);
+    next = more.next_cursor;
+  }
+  return { ...first, entries, next_cursor: next ?? null };
+}
+
+export function TimelineTable({ live }: { readonly live: Live<Timeline> }) {
+  const entries = live.value?.entries ?? null;
+  return (
+    <DataTable
+      name="timeline"
+      title="Timeline"
+      description="Everything that carries the correlation id, from the first request on."
+      list={{
+        items: entries,
+        more: false,
+        loading: live.loading,
+        problem: live.problem,
+        readNow: live.readNow,
+        readMore: () => undefined,
+      }}
+      idOf={(entry) => `${entry.kind}:${entry.id}:${entry.at}:${entry.title}`}
+      columns={COLUMNS}
+      pageSize={50}
+      empty={<Empty title="Nothing carries this correlation id, or nothing you may see" />}
+    />
+  );
+}
+
+const COLUMNS: readonly Column<Entry>[] = [
+  {
+    id: "at",
+    header: "When",
+    cell: ({ at }) => (
+      <time dateTime={at} title={exact(at)} className="digits">
+        {new Date(at).toLocaleTimeString(undefined, {
+          hour12: false,
+          hour: "2-digit",
+          minute: "2-digit",
+          second: "2-digit",
+          fractionalSecondDigits: 3,
+        })}
+      </time>
+    ),
+    value: ({ at }) => at,
+    minWidth: 120,
+  },
+  {
+    id: "title",
+    header: "What",
+    cell: (entry) => titled(entry),
+    value: ({ title, id }) => `${title} ${id}`,
+    rowHeader: true,
+  },
+  { id: "kind", header: "Kind", cell: ({ kind }) => sentence(kind), value: ({ kind }) => kind },
+  {
+    id: "status",
+    header: "Status",
+    cell: ({ status, kind }) =>
+      status && <Status word={status} work={kind === "operation" || kind === "step"} />,
+    value: ({ status }) => status,
+  },
+  { id: "actor", header: "By", cell: ({ actor }) => actor ?? null, value: ({ actor }) => actor },
+];
+
+function titled({ kind, id, title }: Entry) {
+  const pages: Readonly<Partial<Record<Entry["kind"], string>>> = {
+    operation: `/operations/${id}`,
+    instance: `/instances/${id}`,
+    allocation: `/allocations/${id}`,
+  };
+  const href = pages[kind];
+  return href === undefined ? title : <Link href={href}>{title}</Link>;
+}
