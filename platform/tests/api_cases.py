@@ -6,43 +6,14 @@ in by name from `Scenario.params`; a new parameter needs an existing thing made 
 `api_scenario.py`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Final
 
+from api_case import At, Body, Case, Params
+from api_cases_artifacts import ARTIFACT_CASES
 from api_scenario import CLOSED_PORT
 from apps_fixtures import echo_manifest
 from custody_fixtures import USER_KEY, private_key_make
 from identity_fixtures import ADMIN, PASSWORD
-
-Params = Mapping[str, str]
-Body = Callable[[Params], dict[str, Any]]
-
-
-class At(Enum):
-    """Where a route's subject is at home, which decides how each wrong identity is refused."""
-
-    OPEN = "nobody needs to be known"
-    OWN = "the caller's own"
-    COMMON = "the same for everybody who may read it anywhere"
-    PLATFORM = "the platform's"
-    TENANT = "the tenant's"
-    PROJECT = "the project's"
-    REACH = "a list of whatever is in the caller's reach"
-
-
-@dataclass(frozen=True)
-class Case:
-    """One route: whose it is, what to send, by whom it may be asked."""
-
-    at: At
-    body: Body | None = None
-    by: str = "boss"
-    reads: bool = False  # a POST that changes nothing
-    why: str = ""
-    params: Mapping[str, str] = field(default_factory=dict)  # path parameter → key in the scenario
-    query: Mapping[str, str] = field(default_factory=dict)
 
 
 def _same(value: dict[str, Any]) -> Body:
@@ -122,7 +93,7 @@ _IDENTITY: Final[dict[str, Case]] = {
     "project_list": _REACH,
     "project_read": _PROJECT,
     "project_update": _project(_LABEL),
-    "project_member_list": _PROJECT,
+    "person_list": _PROJECT,
     "user_create": _platform({"email": "new@example.org"}),
     "user_list": _REACH,
     "tenant_user_create": _tenant(_same({"email": "newer@example.org"})),
@@ -398,5 +369,11 @@ _APPS_OPERATE: Final[dict[str, Case]] = {
 }
 
 CASES: Final = (
-    _IDENTITY | _POLICY_AUDIT_EVENTS | _CAPACITY_CATALOG | _CUSTODY | _FLEET | _APPS_OPERATE
+    _IDENTITY
+    | _POLICY_AUDIT_EVENTS
+    | _CAPACITY_CATALOG
+    | _CUSTODY
+    | ARTIFACT_CASES
+    | _FLEET
+    | _APPS_OPERATE
 )

@@ -26,6 +26,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
+from gpuaas_contract.artifacts import CONTENT_MEDIA_TYPE
 from gpuaas_contract.common import CORRELATION_HEADER
 from gpuaas_contract.errors import KINDS, MEDIA_TYPE, ErrorCode
 from gpuaas_contract.events import EVENT_STREAM_MEDIA_TYPE
@@ -139,6 +140,9 @@ def valid_request(operation: Operation, route: Route, scenario: Scenario) -> Cas
         made["path_parameters"] = route.filled(scenario.params)
     if route.case.body is not None:
         made |= {"body": route.case.body(scenario.params), "media_type": "application/json"}
+    if route.case.content is not None:
+        made |= {"body": route.case.content, "media_type": CONTENT_MEDIA_TYPE}
+        made |= {"headers": dict(route.case.headers)}
     return operation.Case(**made)
 
 

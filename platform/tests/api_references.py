@@ -73,6 +73,9 @@ BODIES: Final[dict[tuple[str, str], Reference]] = {
         "agent_node_id",
         lambda ref, _: {"node_id": ref, "challenge": "A" * 80, "signature": "none"},
     ),
+    ("artifact_delivery_create", "artifact_id"): Reference(
+        "lead", "yak_artifact_id", lambda ref, _: {"artifact_id": ref}
+    ),
     ("gap_create", "org_id"): Reference(
         "stranger",
         "org_id",
@@ -108,6 +111,8 @@ FILTERS: Final = {
     "correlation_id": "correlation_id",
     "member_id": "member_id",
     "group_id": "group_id",
+    "source_id": "source_id",
+    "artifact_id": "artifact_id",
 }
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
-from api_cases import CASES, At, Case
+from api_case import At, Case
+from api_cases import CASES
 
 from gpuaas_contract.common import API_PREFIX
 from gpuaas_platform.http.app import app_make
@@ -52,7 +53,8 @@ class Route:
             self.path.format(**self.filled(values)),
             params=dict(self.case.query),
             json=body,
-            headers=dict(headers),
+            content=self.case.content,
+            headers={**self.case.headers, **headers},
         )
 
 

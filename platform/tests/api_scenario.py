@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from apps_fake_controller import FakeController
 from apps_fixtures import Site, echo_manifest
+from artifacts_fixtures import SigningKey, content_digest, intent
 from custody_fixtures import USER_KEY, private_key_make
 from fleet_fixtures import PaperAgent
 from identity_fixtures import PASSWORD, Browser, key_exchanged, project_scope, tenant_scope
@@ -26,6 +27,7 @@ from gpuaas_platform.kernel.clock import Clock
 TENANT_WORD = "zebra"
 PROJECT_WORD = "quagga"
 CLOSED_PORT = "http://127.0.0.1:9/"  # discard: nothing listens, so deliveries die at once
+ARTIFACT = b"#!/bin/sh\necho runtime\n"
 _PUBLIC_KEY = "q" * 42 + "A="
 _HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
 
@@ -73,6 +75,7 @@ async def scenario_build(
     await _account(scenario)
     await _custody(scenario)
     await _fleet(scenario)
+    await _artifacts(scenario)
     if advance is not None:
         await _credentials_end(scenario, advance)
     await _instance(scenario)
@@ -223,6 +226,48 @@ async def _fleet(scenario: Scenario) -> None:
     path = f"/allocations/{params['allocation_0']}/tasks"
     task = await scenario.people["boss"].made(path, {"spec": spec, "label": "quagga-task"})
     params["task_id"] = task["id"]
+
+
+async def _artifacts(scenario: Scenario) -> None:
+    """A source of each tenant's with something published, one more to come, one delivered."""
+    params, boss = scenario.params, scenario.people["boss"]
+    stranger = scenario.people["stranger"]
+    yak = await _source(stranger, scenario.strangers["org_id"], "yak-tools")
+    params["yak_artifact_id"] = await _published(scenario, "stranger", yak)
+    params["source_id"] = source = await _source(boss, params["org_id"], "zebra-tools")
+    key = {"name": "zebra-key", "public_key": SigningKey().pem}
+    made = await boss.made(f"/artifact-sources/{source}/keys", key)
+    params["artifact_key_id"] = made["id"]
+    params["artifact_id"] = await _published(scenario, "boss", source)
+    later = intent(ARTIFACT) | {"name": "later"}
+    intended = await boss.made(f"/artifact-sources/{source}/artifacts", later)
+    params |= {"intended_id": intended["id"], "number": "1"}
+    path = f"/allocations/{params['allocation_0']}/artifact-deliveries"
+    issued = await boss.made(path, {"artifact_id": params["artifact_id"], "purpose": "quagga"})
+    params["artifact_delivery_id"] = issued["delivery"]["id"]
+
+
+async def _source(boss: Browser, org_id: str, name: str) -> str:
+    rules = {"artifact_sources": {"allow": ["blob://*"]}}
+    await boss.made(f"/tenants/{org_id}/policy-overlays", {"name": "sources", "rules": rules})
+    made = await boss.made(f"/tenants/{org_id}/artifact-sources", {"name": name})
+    return str(made["id"])
+
+
+async def _published(scenario: Scenario, who: str, source_id: str) -> str:
+    person = scenario.people[who]
+    path = f"/artifact-sources/{source_id}/artifacts"
+    artifact_id = str((await person.made(path, intent(ARTIFACT)))["id"])
+    part = await person.with_token("").client.put(
+        f"/artifacts/{artifact_id}/parts/1",
+        content=ARTIFACT,
+        headers=scenario.headers(who) | {"Content-Digest": content_digest(ARTIFACT)},
+    )
+    assert part.status_code == 200, part.text
+    await person.post(f"/artifacts/{artifact_id}/complete", {})
+    done = await person.seen(f"/artifacts/{artifact_id}", wait="20s")
+    assert done["status"] == "published", done
+    return artifact_id
 
 
 async def _credentials_end(scenario: Scenario, advance: Callable[..., None]) -> None:

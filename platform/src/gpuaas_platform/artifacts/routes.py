@@ -35,6 +35,9 @@ from gpuaas_platform.kernel.work import mutate
 
 router = APIRouter(tags=["artifacts"])
 Id = Annotated[str, Path(max_length=64)]
+_THERE: dict[int | str, dict[str, Any]] = {
+    200: {"model": Artifact, "description": "It was there already"}
+}
 _BINARY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -137,6 +140,7 @@ async def artifact_key_revoke(
     operation_id="artifact_create",
     status_code=201,
     response_model=Artifact,
+    responses=_THERE,
 )
 async def artifact_create(call: CallDep, source_id: Id, body: ArtifactCreate) -> Response:
     """Announce an artifact: then upload its parts, or wait until the registry's is pulled."""
@@ -191,6 +195,7 @@ async def artifact_part_put(
     operation_id="artifact_complete",
     status_code=202,
     response_model=Artifact,
+    responses=_THERE,
 )
 async def artifact_complete(call: CallDep, artifact_id: Id) -> Response:
     """Say that all parts have been sent; the whole is then verified and published."""
