@@ -58,10 +58,11 @@ ADMINISTRATOR: Final = "admin@ground.example"
 REGION: Final = "lab"
 SKU: Final = "lab-machine"
 CA_FILE: Final = "/etc/ssh/gpuaas_ca.pub"
-PRINCIPALS_FILE: Final = "/etc/ssh/gpuaas_principals"
+PRINCIPALS: Final = "/etc/ssh/gpuaas_principals"
+"""A folder with a file for each user: which principals may log in as them."""
 KRL_FILE: Final = "/etc/ssh/gpuaas.krl"
 _SSHD: Final = f"""TrustedUserCAKeys {CA_FILE}
-AuthorizedPrincipalsFile {PRINCIPALS_FILE}
+AuthorizedPrincipalsFile {PRINCIPALS}/%u
 RevokedKeys {KRL_FILE}
 LogLevel VERBOSE
 """
@@ -167,7 +168,7 @@ class Ground:
         authority = await self.admin.get("/ssh/ca", SshCa)
         keys = "".join(f"{key.public_key}\n" for key in authority.keys)
         await machine.write(CA_FILE, keys)
-        await machine.write(PRINCIPALS_FILE, "".join(f"{name}\n" for name in principals))
+        await machine.write(f"{PRINCIPALS}/root", "".join(f"{name}\n" for name in principals))
         await self.revocations_write(machine)
         await machine.write("/etc/ssh/sshd_config.d/gpuaas-ground.conf", _SSHD)
         await machine.run("systemctl reload ssh")

@@ -34,6 +34,7 @@ class Site:
     place: Place
     root: dict[str, str]
     admin: dict[str, str]
+    operator: dict[str, str]
     member: dict[str, str]
     viewer: dict[str, str]
     allocations: tuple[str, ...]
@@ -48,7 +49,7 @@ class Site:
     async def grant(self, number: int = 0, **body: Any) -> Any:
         """A new certificate for one of the machines."""
         path = f"/allocations/{self.allocations[number]}/access-grants"
-        answer = await self.post(path, {"public_key": USER_KEY} | body, self.member)
+        answer = await self.post(path, {"public_key": USER_KEY} | body, self.operator)
         assert answer.status_code == 201, answer.text
         return answer.json()
 
@@ -79,6 +80,7 @@ async def site_make(
         allocations.append(answer.json()["id"])
     return Site(
         client, platform, callers, place, root, admin,
+        bearer(callers.add(RoleName.APP_OPERATOR, place)),
         bearer(callers.add(RoleName.PROJECT_MEMBER, place)),
         bearer(callers.add(RoleName.PROJECT_VIEWER, place)), tuple(allocations),
     )  # fmt: skip

@@ -17,10 +17,19 @@ from gpuaas_cli.config import config_path
 from gpuaas_cli.names import identified
 from gpuaas_cli.options import Connection
 from gpuaas_cli.session import Session, Stop, run
+from gpuaas_sdk.contract import GrantLogin
 from gpuaas_sdk.machines import MachineFailure, ssh_access
 
 Allocation = Annotated[str, Parameter(help="id or name of the allocation")]
 Lifetime = Annotated[int, Parameter(name="--ttl", help="seconds the certificate can be used")]
+Person = Annotated[
+    bool,
+    Parameter(
+        name="--as-person",
+        negative="--as-operator",
+        help="log in as yourself, where an app made you an account; otherwise as root",
+    ),
+]
 
 
 def ssh(
@@ -28,6 +37,7 @@ def ssh(
     *command: Annotated[
         str, Parameter(allow_leading_hyphen=True, help="what to run there; a shell when left out")
     ],
+    person: Person = False,
     ttl: Lifetime = 300,
     connection: Connection | None = None,
 ) -> int:
@@ -39,12 +49,15 @@ def ssh(
     --------
     $ gpuaas ssh n1
     $ gpuaas ssh n1 -- systemctl status sshd
+    $ gpuaas ssh --as-person n1
     """
 
     async def log_in(session: Session) -> int:
         wanted = await identified(session, "allocation_id", allocation)
         try:
-            access = await ssh_access(session.client, wanted, ttl_seconds=ttl)
+            access = await ssh_access(
+                session.client, wanted, ttl_seconds=ttl, login=_login(person=person)
+            )
         except MachineFailure as failure:
             raise Stop(f"{failure.code}: {failure.message}") from failure
         try:
@@ -64,6 +77,7 @@ def ssh_config(
     renew: Annotated[
         bool, Parameter(negative="", help="write a new certificate and say nothing")
     ] = False,
+    person: Person = False,
     ttl: Lifetime = 300,
     connection: Connection | None = None,
 ) -> int:
@@ -78,21 +92,34 @@ def ssh_config(
         wanted = await identified(session, "allocation_id", allocation)
         folder = config_path().parent / "ssh" / wanted
         try:
-            access = await ssh_access(session.client, wanted, folder=folder, ttl_seconds=ttl)
+            access = await ssh_access(
+                session.client,
+                wanted,
+                folder=folder,
+                ttl_seconds=ttl,
+                login=_login(person=person),
+            )
         except MachineFailure as failure:
             raise Stop(f"{failure.code}: {failure.message}") from failure
         if not renew:
             options = access.config_text.partition("\n")[2]
-            sys.stdout.write(f"{_match(allocation, connection)}\n{options}")
+            match = _match(allocation, connection, person=person)
+            sys.stdout.write(f"{match}\n{options}")
         return 0
 
     return run(connection, write)
 
 
-def _match(allocation: str, connection: Connection | None) -> str:
+def _login(*, person: bool) -> GrantLogin:
+    return GrantLogin.PERSON if person else GrantLogin.OPERATOR
+
+
+def _match(allocation: str, connection: Connection | None, *, person: bool) -> str:
     """The line that lets ssh call us for a new certificate before it reads the old one."""
     program = Path(sys.argv[0]).resolve()
     words = [str(program), "ssh-config", allocation, "--renew"]
+    if person:
+        words.append("--as-person")
     named = (connection.context if connection else None) or os.environ.get("GPUAAS_CONTEXT")
     if named:
         words += ["--context", named]

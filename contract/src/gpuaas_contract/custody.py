@@ -80,6 +80,17 @@ class CaRotate(Input):
     ] = False
 
 
+class GrantLogin(StrEnum):
+    """Whom a certificate lets in.
+
+    `operator`: whoever runs the machine, as root; its principal is the allocation. `person`: the
+    caller as themselves, where an app gave them an account; the principal adds their id.
+    """
+
+    OPERATOR = "operator"
+    PERSON = "person"
+
+
 class AccessGrantCreate(Input):
     """A certificate wanted for the machine of an allocation."""
 
@@ -98,6 +109,9 @@ class AccessGrantCreate(Input):
         ),
     ] = None
     pty: Annotated[bool, Field(description="Whether a terminal may be opened, for people")] = False
+    login: Annotated[GrantLogin, Field(description="Whom it lets in, and as what")] = (
+        GrantLogin.OPERATOR
+    )
 
 
 class AccessGrantsCreate(AccessGrantCreate):
@@ -125,6 +139,8 @@ class AccessGrant(Model):
     allocation_id: str
     serial: int
     principal: str
+    login: GrantLogin
+    username: Annotated[str, Field(description="As whom to log in")]
     ca_key_id: str
     fingerprint: Annotated[str, Field(description="Of the public key it was made for")]
     source_address: list[str]

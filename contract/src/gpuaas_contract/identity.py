@@ -118,13 +118,19 @@ class User(Model):
     last_sign_in_at: datetime | None
 
 
-class ProjectMember(Model):
-    """A person with a role in a project, or in its tenant; apps make accounts from these."""
+class Person(Model):
+    """Somebody with a role in a project, or in its tenant, as apps make accounts for them.
+
+    `posix_name` and `posix_uid` are given once in the life of an installation and are nobody
+    else's after: they hold when the email address changes and when the person comes back.
+    """
 
     user_id: str
-    number: int
     email: str
     display_name: str
+    posix_name: Annotated[str, Field(description="Their name on machines")]
+    posix_uid: Annotated[int, Field(description="Their number on machines")]
+    active: Annotated[bool, Field(description="Whether they are let in; if not, nor by apps")]
     roles: list[str]
     permissions: list[Permission]
 

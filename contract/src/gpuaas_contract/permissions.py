@@ -19,6 +19,7 @@ class Permission(StrEnum):
     PROJECT_UPDATE = "identity.project.update"
     USER_READ = "identity.user.read"
     USER_MANAGE = "identity.user.manage"
+    PERSON_READ = "identity.person.read"
     SERVICE_ACCOUNT_READ = "identity.service_account.read"
     SERVICE_ACCOUNT_MANAGE = "identity.service_account.manage"
     ROLE_READ = "identity.role.read"
@@ -54,6 +55,7 @@ class Permission(StrEnum):
 
     CA_ROTATE = "custody.ca.rotate"
     GRANT_CREATE = "custody.grant.create"
+    GRANT_LOGIN = "custody.grant.login"
     GRANT_READ = "custody.grant.read"
     CREDENTIAL_READ = "custody.credential.read"
     CREDENTIAL_MANAGE = "custody.credential.manage"
@@ -127,7 +129,7 @@ _P = Permission
 
 _VIEWER: Final = frozenset(
     {
-        _P.PROJECT_READ, _P.POLICY_READ, _P.EVENT_READ, _P.REGION_READ, _P.SKU_READ,
+        _P.PROJECT_READ, _P.PERSON_READ, _P.POLICY_READ, _P.EVENT_READ, _P.REGION_READ, _P.SKU_READ,
         _P.ALLOCATION_READ, _P.ARTIFACT_READ, _P.ARTIFACT_SOURCE_READ, _P.CATALOG_READ,
         _P.ENTITLEMENT_READ, _P.INSTANCE_READ, _P.OPERATION_READ, _P.SHARED_RUNTIME_READ,
         _P.USAGE_READ, _P.CORRELATION_READ, _P.GAP_READ, _P.SCHEDULER_CATALOG_READ,
@@ -136,7 +138,7 @@ _VIEWER: Final = frozenset(
 )  # fmt: skip
 
 _MEMBER: Final = _VIEWER | {
-    _P.GRANT_CREATE, _P.GRANT_READ, _P.SCHEDULER_QUEUE_SUBMIT, _P.SCHEDULER_QUEUE_CANCEL,
+    _P.GRANT_LOGIN, _P.GRANT_READ, _P.SCHEDULER_QUEUE_SUBMIT, _P.SCHEDULER_QUEUE_CANCEL,
 }  # fmt: skip
 
 _OPERATOR: Final = _VIEWER | {
@@ -169,10 +171,10 @@ _TENANT_ADMIN: Final = _PROJECT_ADMIN | {
 
 _AUDITOR: Final = frozenset(
     {
-        _P.TENANT_READ, _P.PROJECT_READ, _P.USER_READ, _P.SERVICE_ACCOUNT_READ, _P.ROLE_READ,
-        _P.BINDING_READ, _P.POLICY_READ, _P.AUDIT_READ, _P.AUDIT_EXPORT, _P.AUDIT_VERIFY,
-        _P.EVENT_READ, _P.INSTANCE_READ, _P.OPERATION_READ, _P.CORRELATION_READ, _P.USAGE_READ,
-        _P.CATALOG_READ, _P.ENTITLEMENT_READ, _P.AUTHORIZATION_EXPLAIN, _P.GAP_READ,
+        _P.TENANT_READ, _P.PROJECT_READ, _P.USER_READ, _P.PERSON_READ, _P.SERVICE_ACCOUNT_READ,
+        _P.ROLE_READ, _P.BINDING_READ, _P.POLICY_READ, _P.AUDIT_READ, _P.AUDIT_EXPORT,
+        _P.AUDIT_VERIFY, _P.EVENT_READ, _P.INSTANCE_READ, _P.OPERATION_READ, _P.CORRELATION_READ,
+        _P.USAGE_READ, _P.CATALOG_READ, _P.ENTITLEMENT_READ, _P.AUTHORIZATION_EXPLAIN, _P.GAP_READ,
     }
 )  # fmt: skip
 
@@ -191,8 +193,8 @@ ROLES: Final[dict[RoleName, frozenset[Permission]]] = {
 # that tenant, or for a while from break-glass.
 TENANT_ONLY: Final = frozenset(
     {
-        _P.NODE_TASK_CREATE, _P.GRANT_CREATE, _P.CREDENTIAL_MANAGE, _P.CREDENTIAL_DELIVER,
-        _P.SECRET_MANAGE,
+        _P.NODE_TASK_CREATE, _P.GRANT_CREATE, _P.GRANT_LOGIN, _P.CREDENTIAL_MANAGE,
+        _P.CREDENTIAL_DELIVER, _P.SECRET_MANAGE,
         _P.SECRET_DELIVER, _P.ARTIFACT_DELIVER,
         _P.INSTANCE_CREATE, _P.INSTANCE_UPDATE, _P.INSTANCE_DELETE,
         _P.OPERATION_CREATE, _P.OPERATION_CANCEL, _P.OPERATION_RETRY, _P.OPERATION_ABANDON,

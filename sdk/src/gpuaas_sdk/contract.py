@@ -30,6 +30,7 @@ from gpuaas_contract.controllers import (
 from gpuaas_contract.custody import (
     CustodyRevoke,
     CustodyStatus,
+    GrantLogin,
     RuntimeSecret,
     RuntimeSecretCreate,
     RuntimeSecretDeliver,
@@ -37,8 +38,10 @@ from gpuaas_contract.custody import (
     SecretEncoding,
     SecretRandom,
 )
+from gpuaas_contract.identity import Person
 from gpuaas_contract.manifest import Manifest, OperationSpec, Purpose
 from gpuaas_contract.manifest_check import manifest_check
+from gpuaas_contract.permissions import Permission
 from gpuaas_contract.states import (
     Health,
     InstanceStatus,
@@ -60,6 +63,7 @@ __all__ = [
     "CustodyStatus",
     "DetailReport",
     "ErrorFamily",
+    "GrantLogin",
     "Health",
     "InstanceCreate",
     "InstanceReport",
@@ -74,6 +78,8 @@ __all__ = [
     "OperationError",
     "OperationSpec",
     "OperationStatus",
+    "Permission",
+    "Person",
     "PlacedMember",
     "PlacementIntent",
     "Purpose",

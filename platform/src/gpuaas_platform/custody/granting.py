@@ -1,6 +1,7 @@
 """Giving out access grants: a certificate for one machine, for minutes, on record.
 
-A certificate's only principal is the allocation, which exactly that machine accepts. Its key id
+A certificate's only principal is the allocation, which exactly that machine accepts, for root; for
+a person it is the allocation and their id, which it accepts for their own account alone. Its key id
 holds caller and correlation id, which sshd writes into the machine's journal. Many machines are one
 request and one transaction; each still gets a grant, an audit row and an event of its own.
 """
@@ -23,6 +24,7 @@ from gpuaas_contract.custody import (
     AccessGrantRefused,
     AccessGrantsCreate,
     AccessGrantsIssued,
+    GrantLogin,
 )
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
@@ -41,14 +43,20 @@ from gpuaas_platform.custody.certificates import (
 from gpuaas_platform.custody.grants import grant_of, grant_told
 from gpuaas_platform.custody.preparing import call_allowed
 from gpuaas_platform.custody.store import grants as store
+from gpuaas_platform.identity.service import posix_name
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.database import Connection
-from gpuaas_platform.kernel.problems import PlatformError, Unavailable
+from gpuaas_platform.kernel.problems import PlatformError, Unavailable, invalid
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, mutate
 
 T = TypeVar("T", bound=BaseModel)
 _ACTION: Final = "custody.grant.create"
+_NEEDED: Final = {
+    GrantLogin.OPERATOR: Permission.GRANT_CREATE,
+    GrantLogin.PERSON: Permission.GRANT_LOGIN,
+}
+_ROOT: Final = "root"
 # A host whose clock runs a little behind ours must not refuse what was just signed.
 _SKEW: Final = timedelta(seconds=30)
 
@@ -56,20 +64,23 @@ _SKEW: Final = timedelta(seconds=30)
 async def grant_create(call: Call, allocation_id: str, body: AccessGrantCreate) -> Response:
     """Sign a certificate for the machine of an allocation."""
     handler = partial(_create, allocation_id=allocation_id, body=body)
-    return await _signing(call, handler, partial(_place_of, allocation_id))
+    return await _signing(call, body, handler, partial(_place_of, allocation_id))
 
 
 async def grants_create(call: Call, body: AccessGrantsCreate) -> Response:
     """Sign a certificate for the machine of each of several allocations."""
     handler = partial(_create_many, body=body)
-    return await _signing(call, handler, partial(_place_of, body.allocation_ids[0]))
+    return await _signing(call, body, handler, partial(_place_of, body.allocation_ids[0]))
 
 
 Handler = Callable[..., Awaitable[Answer[T]]]
 
 
 async def _signing(
-    call: Call, handler: Handler[T], place_find: Callable[[Connection], Awaitable[Place]]
+    call: Call,
+    body: AccessGrantCreate,
+    handler: Handler[T],
+    place_find: Callable[[Connection], Awaitable[Place]],
 ) -> Response:
     """Do it with the authority's key, which is fetched only for somebody who may use it."""
     signer = signing_key_known(call.platform)
@@ -77,7 +88,7 @@ async def _signing(
         with suppress(_Rotated):
             return await mutate(call, _ACTION, partial(handler, signer=signer))
         signer = None
-    if await call_allowed(call, Permission.GRANT_CREATE, place_find):
+    if await call_allowed(call, _NEEDED[body.login], place_find):
         signer = await signing_key(call.platform)
     return await mutate(call, _ACTION, partial(handler, signer=signer))
 
@@ -93,12 +104,12 @@ async def _create(
     work: Work, allocation_id: str, body: AccessGrantCreate, signer: SigningKey | None
 ) -> Answer[AccessGrantIssued]:
     allocation = await allocation_find(work.conn, allocation_id)
-    work.require(Permission.GRANT_CREATE, _place(allocation))
+    work.require(_NEEDED[body.login], _place(allocation))
     problem = _unreachable(allocation)
     if problem:
         context = {"allocation_id": allocation.id, "status": allocation.status}
         raise PlatformError(ErrorCode.STATE_CONFLICT, problem, context=context)
-    issuing = _Issuing(work, body, public_key_parse(body.public_key), signer)
+    issuing = await _issuing(work, body, signer)
     [issued] = await issuing.issued([allocation])
     return Answer(issued, 201)
 
@@ -108,8 +119,8 @@ async def _create_many(
 ) -> Answer[AccessGrantsIssued]:
     allocations = await allocation_find_many(work.conn, body.allocation_ids)
     for allocation in allocations:
-        work.require(Permission.GRANT_CREATE, _place(allocation))
-    issuing = _Issuing(work, body, public_key_parse(body.public_key), signer)
+        work.require(_NEEDED[body.login], _place(allocation))
+    issuing = await _issuing(work, body, signer)
     refused = [
         AccessGrantRefused(allocation_id=one.id, code=ErrorCode.STATE_CONFLICT, detail=problem)
         for one in allocations
@@ -121,6 +132,17 @@ async def _create_many(
     return Answer(AccessGrantsIssued(issued=issued, refused=refused), 201)
 
 
+async def _issuing(work: Work, body: AccessGrantCreate, signer: SigningKey | None) -> "_Issuing":
+    """What all certificates of a request share; a person is nobody but the caller."""
+    key = public_key_parse(body.public_key)
+    if body.login is GrantLogin.OPERATOR:
+        return _Issuing(work, body, key, signer)
+    username = await posix_name(work.conn, work.call.caller.id)
+    if username is None:
+        raise invalid("/login", "is for people: a service account logs in as operator")
+    return _Issuing(work, body, key, signer, username)
+
+
 @dataclass(frozen=True)
 class _Issuing:
     """One request's certificates: all for the same key and under the same limits."""
@@ -129,6 +151,7 @@ class _Issuing:
     body: AccessGrantCreate
     key: PublicKey
     signer: SigningKey | None
+    username: str = _ROOT
 
     async def issued(self, allocations: Sequence[Allocation]) -> list[AccessGrantIssued]:
         """Record a grant each, then sign what was recorded."""
@@ -149,7 +172,9 @@ class _Issuing:
             id=work.new_id(Prefix.GRANT),
             place=_place(allocation),
             allocation_id=allocation.id,
-            principal=allocation.id,
+            principal=self._principal(allocation),
+            login=body.login,
+            username=self.username,
             fingerprint=fingerprint(public_key_line(self.key)),
             source_address=[str(network) for network in body.source_address],
             force_command=body.force_command,
@@ -159,6 +184,11 @@ class _Issuing:
             created_by=work.call.caller.id,
             correlation_id=work.call.correlation_id,
         )
+
+    def _principal(self, allocation: Allocation) -> str:
+        if self.body.login is GrantLogin.OPERATOR:
+            return allocation.id
+        return f"{allocation.id}:{self.work.call.caller.id}"
 
     def _answer(
         self, signer: SigningKey, allocation: Allocation, grant: AccessGrant

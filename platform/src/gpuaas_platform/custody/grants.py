@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from gpuaas_contract.common import Page
-from gpuaas_contract.custody import AccessGrant, AccessGrantRevoke
+from gpuaas_contract.custody import AccessGrant, AccessGrantRevoke, GrantLogin
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.custody.certificates import revocation_list
@@ -64,7 +64,8 @@ async def grant_revoke(work: Work, grant_id: str, body: AccessGrantRevoke) -> An
     if row is None:
         raise not_found("access grant", grant_id)
     place = row_place(row)
-    work.require(Permission.GRANT_CREATE, place)
+    own = row["login"] == GrantLogin.PERSON and row["created_by"] == work.call.caller.id
+    work.require(Permission.GRANT_LOGIN if own else Permission.GRANT_CREATE, place)
     if row["revoked_at"] is not None or row["valid_before"] <= work.now:
         raise PlatformError(ErrorCode.STATE_CONFLICT, "The certificate has ended already.")
     grant = grant_of(await store.grant_revoke(work.conn, grant_id, body.reason, work.now))
@@ -101,5 +102,6 @@ def grant_told(grant: AccessGrant) -> dict[str, object]:
         "allocation_id": grant.allocation_id,
         "serial": grant.serial,
         "fingerprint": grant.fingerprint,
+        "login": grant.login,
         "valid_before": grant.valid_before.isoformat(),
     }

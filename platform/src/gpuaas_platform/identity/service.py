@@ -15,6 +15,7 @@ __all__ = [
     "PersonFacts",
     "ServiceAccountFacts",
     "person_facts",
+    "posix_name",
     "project_place",
     "scope_place",
     "service_account_facts",
@@ -73,6 +74,11 @@ async def person_facts(conn: Connection, user_id: str) -> PersonFacts | None:
         display_name=row["display_name"],
         active=row["active"],
     )
+
+
+async def posix_name(conn: Connection, user_id: str) -> str | None:
+    """What a person is called on machines; None when there is no such person."""
+    return await people.posix_name(conn, user_id)
 
 
 async def tenant_name(conn: Connection, org_id: str) -> str:

@@ -4,12 +4,10 @@ from typing import Final
 
 from fastapi import Response
 
-from gpuaas_contract.common import Page
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.identity import (
     Project,
     ProjectCreate,
-    ProjectMember,
     ProjectUpdate,
     Tenant,
     TenantCreate,
@@ -20,14 +18,12 @@ from gpuaas_contract.permissions import Permission
 from gpuaas_platform.identity.administrators import admin_remains
 from gpuaas_platform.identity.bindings import first_admin_bind
 from gpuaas_platform.identity.places import tenant_place
-from gpuaas_platform.identity.rules import role_permissions
-from gpuaas_platform.identity.store import people
 from gpuaas_platform.identity.store import tenancy as store
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.etag import etag_headers, match_require
-from gpuaas_platform.kernel.paging import cursor_decode, page_of, page_response
+from gpuaas_platform.kernel.paging import cursor_decode, page_response
 from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 
@@ -154,32 +150,6 @@ async def project_update(project_id: str, given: ProjectUpdate, work: Work) -> A
     kind = _change(before.active, after.active)
     work.emit(Happened(f"identity.project.{kind}", project_id, place, _told(after)))
     return Answer(after, 200, etag_headers(after.revision))
-
-
-async def project_members(
-    call: Call, project_id: str, cursor: str | None, limit: int
-) -> Page[ProjectMember]:
-    """People with a role in the project or its tenant, by their number."""
-    await project_read(call, project_id)
-    after = cursor_decode(cursor) or "0"
-    if not after.isdigit() or len(after) > 9:
-        raise PlatformError(ErrorCode.INVALID_CURSOR, "The cursor was not made by this list.")
-    wanted = people.MemberFilter(project_id, call.platform.clock.now(), int(after), limit + 1)
-    async with call.db.connection() as conn:
-        rows = await people.project_members(conn, wanted)
-    return page_of([_member(row) for row in rows], limit, lambda member: str(member.number))
-
-
-def _member(row: Record) -> ProjectMember:
-    keys = [role_permissions(name, custom) for name, _, custom in row["held"]]
-    return ProjectMember(
-        user_id=row["id"],
-        number=row["number"],
-        email=row["email"],
-        display_name=row["display_name"],
-        roles=[name or role_id for name, role_id, _ in row["held"]],
-        permissions=sorted(frozenset().union(*keys)),
-    )
 
 
 def _change(before: bool, after: bool) -> str:

@@ -14,6 +14,7 @@ from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.identity.administrators import admin_remains
 from gpuaas_platform.identity.parts import parts_of
+from gpuaas_platform.identity.people import person_changed
 from gpuaas_platform.identity.places import tenant_place
 from gpuaas_platform.identity.rules import (
     Escalation,
@@ -120,6 +121,7 @@ async def user_update(user_id: str, given: UserUpdate, work: Work) -> Answer[Use
     kind = "updated"
     if before.active != after.active:
         kind = "activated" if after.active else "deactivated"
+        await person_changed(user_id, after.active, work)
     work.emit(Happened(f"identity.user.{kind}", user_id, place, _told(after)))
     return Answer(after, 200, etag_headers(after.revision))
 

@@ -34,12 +34,12 @@ async def test_a_grant_says_where_it_leads_and_is_listed(site: Site) -> None:
     assert grant["source_address"] == ["10.1.2.3/32"]
     other = await site.grant(1)
     assert other["grant"]["serial"] != grant["serial"]
-    listed = await site.client.get("/access-grants", headers=site.member)
+    listed = await site.client.get("/access-grants", headers=site.operator)
     assert [one["id"] for one in listed.json()["items"]] == [other["grant"]["id"], grant["id"]]
     narrow = {"allocation_id": site.allocations[0], "project_id": site.place.project_id or ""}
-    listed = await site.client.get("/access-grants", params=narrow, headers=site.member)
+    listed = await site.client.get("/access-grants", params=narrow, headers=site.operator)
     assert listed.json()["items"] == [grant]
-    read = await site.client.get(f"/access-grants/{grant['id']}", headers=site.member)
+    read = await site.client.get(f"/access-grants/{grant['id']}", headers=site.operator)
     assert read.json() == grant
 
 
@@ -60,7 +60,7 @@ async def test_whoever_may_not_is_refused_and_strangers_learn_nothing(site: Site
         listed = await site.client.get("/access-grants", headers=who)
         assert listed.json()["items"] == []
     missing = await site.post("/allocations/alloc_none/access-grants", {"public_key": USER_KEY},
-                              site.member)  # fmt: skip
+                              site.operator)  # fmt: skip
     assert missing.status_code == 404
     denied = await site.platform.db.fetchval(
         "SELECT count(*) FROM audit_entries WHERE outcome = 'denied'"
@@ -72,7 +72,7 @@ async def test_whoever_may_not_is_refused_and_strangers_learn_nothing(site: Site
 
 async def test_many_machines_are_one_request_with_a_grant_each(site: Site) -> None:
     body = {"public_key": USER_KEY, "allocation_ids": list(site.allocations)}
-    answer = await site.post("/access-grants", body, site.member)
+    answer = await site.post("/access-grants", body, site.operator)
     assert answer.status_code == 201, answer.text
     issued = answer.json()["issued"]
     assert [one["grant"]["principal"] for one in issued] == list(site.allocations)
@@ -84,26 +84,26 @@ async def test_many_machines_are_one_request_with_a_grant_each(site: Site) -> No
     )
     assert audited == 2
     twice = {**body, "allocation_ids": [site.allocations[0]] * 2}
-    assert (await site.post("/access-grants", twice, site.member)).status_code == 422
+    assert (await site.post("/access-grants", twice, site.operator)).status_code == 422
 
 
 async def test_a_machine_that_cannot_be_reached_does_not_take_the_others_along(site: Site) -> None:
     released = await site.post(f"/allocations/{site.allocations[0]}/release", {}, site.admin)
     assert released.is_success, released.text
     body = {"public_key": USER_KEY, "allocation_ids": list(site.allocations)}
-    answer = (await site.post("/access-grants", body, site.member)).json()
+    answer = (await site.post("/access-grants", body, site.operator)).json()
     assert [one["grant"]["allocation_id"] for one in answer["issued"]] == [site.allocations[1]]
     [refused] = answer["refused"]
     assert (refused["allocation_id"], refused["code"]) == (site.allocations[0], "state_conflict")
     alone = {"public_key": USER_KEY, "allocation_ids": [site.allocations[0]]}
-    assert (await site.post("/access-grants", alone, site.member)).status_code == 409
+    assert (await site.post("/access-grants", alone, site.operator)).status_code == 409
 
 
 async def test_one_machine_of_somebody_else_refuses_them_all(site: Site) -> None:
     foreign = await project_make(site.platform, "rival", "theirs")
     stranger = bearer(site.callers.add(RoleName.PROJECT_ADMIN, foreign))
     body = {"public_key": USER_KEY, "allocation_ids": [*site.allocations, "alloc_none"]}
-    for who in (site.member, stranger):
+    for who in (site.operator, stranger):
         assert (await site.post("/access-grants", body, who)).status_code == 404
     assert await site.platform.db.fetchval("SELECT count(*) FROM access_grants") == 0
 
@@ -111,7 +111,7 @@ async def test_one_machine_of_somebody_else_refuses_them_all(site: Site) -> None
 async def test_a_repeated_request_gets_the_same_certificate(site: Site) -> None:
     path = f"/allocations/{site.allocations[0]}/access-grants"
     answers = [
-        await site.post(path, {"public_key": USER_KEY}, site.member, Idempotency_Key=KEY)
+        await site.post(path, {"public_key": USER_KEY}, site.operator, Idempotency_Key=KEY)
         for _ in range(2)
     ]
     assert answers[0].content == answers[1].content
@@ -122,7 +122,7 @@ async def test_only_a_machine_that_is_held_can_be_reached(site: Site) -> None:
     released = await site.post(f"/allocations/{site.allocations[0]}/release", {}, site.admin)
     assert released.status_code == 200, released.text
     path = f"/allocations/{site.allocations[0]}/access-grants"
-    answer = await site.post(path, {"public_key": USER_KEY}, site.member)
+    answer = await site.post(path, {"public_key": USER_KEY}, site.operator)
     assert (answer.status_code, answer.json()["code"]) == (409, "state_conflict")
 
 
@@ -139,7 +139,7 @@ async def test_only_a_machine_that_is_held_can_be_reached(site: Site) -> None:
 )
 async def test_what_makes_no_sense_is_refused(site: Site, wrong: dict[str, Any]) -> None:
     path = f"/allocations/{site.allocations[0]}/access-grants"
-    answer = await site.post(path, {"public_key": USER_KEY} | wrong, site.member)
+    answer = await site.post(path, {"public_key": USER_KEY} | wrong, site.operator)
     assert answer.status_code == 422, answer.text
 
 
@@ -162,9 +162,9 @@ async def test_a_grant_is_revoked_once(site: Site, clock: Any) -> None:
     issued = await site.grant()
     path = f"/access-grants/{issued['grant']['id']}/revoke"
     before = (await site.client.get("/ssh/krl")).content
-    answer = await site.post(path, {"reason": "lost"}, site.member)
+    answer = await site.post(path, {"reason": "lost"}, site.operator)
     assert answer.json()["revoke_reason"] == "lost"
-    assert (await site.post(path, {}, site.member)).status_code == 409
+    assert (await site.post(path, {}, site.operator)).status_code == 409
     listed = (await site.client.get("/ssh/krl")).content
     assert len(listed) > len(before)
     clock.advance(hours=1)
@@ -173,7 +173,7 @@ async def test_a_grant_is_revoked_once(site: Site, clock: Any) -> None:
 
 async def test_only_platform_administrators_rotate_the_authority(site: Site) -> None:
     body = {"reason": "Yearly."}
-    for who in (site.admin, site.member):
+    for who in (site.admin, site.operator):
         assert (await site.post("/ssh/ca/rotate", body, who)).status_code == 403
     assert (await site.post("/ssh/ca/rotate", {}, site.root)).status_code == 422
     stored = await site.platform.db.fetchval("SELECT count(*) FROM secret_values")
@@ -232,14 +232,14 @@ async def test_an_outage_of_the_secret_store_leaves_nothing_half_made(
     vault = VaultStore(lost)
     site.platform.parts[PART] = vault
     path = f"/allocations/{site.allocations[0]}/access-grants"
-    answer = await site.post(path, {"public_key": USER_KEY}, site.member, Idempotency_Key=KEY)
+    answer = await site.post(path, {"public_key": USER_KEY}, site.operator, Idempotency_Key=KEY)
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
     assert answer.json()["detail"] == "The secret store does not answer; try again."
     assert await site.platform.db.fetchval("SELECT count(*) FROM ssh_ca_keys") == 0
     assert await site.platform.db.fetchval("SELECT count(*) FROM access_grants") == 0
     vault.close()
     site.platform.parts[PART] = embedded
-    again = await site.post(path, {"public_key": USER_KEY}, site.member, Idempotency_Key=KEY)
+    again = await site.post(path, {"public_key": USER_KEY}, site.operator, Idempotency_Key=KEY)
     assert again.status_code == 201, "the same key works once the store is back"
 
 

@@ -100,7 +100,7 @@ async def test_a_revoked_certificate_is_refused_and_no_other(host: Host) -> None
     await host.fetch_revocations()
     assert host.ssh(issued, "true").returncode == 0
     path = f"/access-grants/{issued['grant']['id']}/revoke"
-    answer = await host.site.post(path, {"reason": "Laptop lost."}, host.site.member)
+    answer = await host.site.post(path, {"reason": "Laptop lost."}, host.site.operator)
     assert answer.status_code == 200, answer.text
     await host.fetch_revocations()
     assert DENIED in host.ssh(issued, "true").stderr

@@ -40,23 +40,6 @@ async def test_a_role_holds_below_its_place_and_nowhere_else(world: World, admin
     assert (await member.get(f"/tenants/{other_org}/projects")).status_code == 404
 
 
-async def test_members_of_a_project_are_told_to_its_apps(world: World, admin: Browser) -> None:
-    org_id, project_id = await tenant_made(admin, "acme")
-    boss = await world.person(admin, "tenant_admin", tenant_scope(org_id))
-    member = await world.person(boss, "project_member", project_scope(org_id, project_id))
-    await bind(boss, member.user_id, "auditor", tenant_scope(org_id))
-    page = await member.seen(f"/projects/{project_id}/members", limit=1)
-    rest = await member.seen(f"/projects/{project_id}/members", cursor=page["next_cursor"])
-    members = page["items"] + rest["items"]
-    assert [one["user_id"] for one in members] == [boss.user_id, member.user_id]
-    assert members[0]["number"] < members[1]["number"]
-    assert sorted(members[1]["roles"]) == ["auditor", "project_member"]
-    assert "scheduler.queue.submit" in members[1]["permissions"]
-    await boss.patch(f"/users/{member.user_id}", {"active": False})
-    left = await boss.seen(f"/projects/{project_id}/members")
-    assert [one["user_id"] for one in left["items"]] == [boss.user_id]
-
-
 async def test_nobody_grants_more_than_they_hold(world: World, admin: Browser) -> None:
     org_id, project_id = await tenant_made(admin, "acme")
     tenant, project = tenant_scope(org_id), project_scope(org_id, project_id)

@@ -17,6 +17,8 @@ class NewGrant:
     place: Place
     allocation_id: str
     principal: str
+    login: str
+    username: str
     fingerprint: str
     source_address: list[str]
     force_command: str | None
@@ -35,9 +37,9 @@ async def grants_insert(
     return await conn.fetch(
         "INSERT INTO access_grants (id, serial, org_id, project_id, allocation_id, principal,"
         " ca_key_id, fingerprint, source_address, force_command, pty, valid_after, valid_before,"
-        " created_by, correlation_id, created_at)"
+        " created_by, correlation_id, created_at, login, username)"
         " SELECT n.id, nextval('ssh_serials'), n.org_id, n.project_id, n.allocation_id,"
-        " n.principal, k.id, $7, $8, $9, $10, $11, $12, $13, $14, $15 FROM ssh_ca_keys k,"
+        " n.principal, k.id, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17 FROM ssh_ca_keys k,"
         " unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])"
         " WITH ORDINALITY AS n (id, org_id, project_id, allocation_id, principal, position)"
         " WHERE k.id = $6 AND k.status = 'current' ORDER BY n.position RETURNING *",
@@ -45,7 +47,7 @@ async def grants_insert(
         [new.place.project_id for new in news], [new.allocation_id for new in news],
         [new.principal for new in news], ca_key_id, one.fingerprint, one.source_address,
         one.force_command, one.pty, one.valid_after, one.valid_before, one.created_by,
-        one.correlation_id, now,
+        one.correlation_id, now, one.login, one.username,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from gpuaas_platform.identity.routes.access import router as access_router
 from gpuaas_platform.identity.routes.accounts import router as accounts_router
 from gpuaas_platform.identity.routes.oidc import router as oidc_router
+from gpuaas_platform.identity.routes.people import router as people_router
 from gpuaas_platform.identity.routes.sign_in import router as sign_in_router
 from gpuaas_platform.identity.routes.tenants import router as tenants_router
 from gpuaas_platform.identity.routes.users import router as users_router
@@ -15,6 +16,7 @@ for part in (
     oidc_router,
     tenants_router,
     users_router,
+    people_router,
     accounts_router,
     access_router,
 ):

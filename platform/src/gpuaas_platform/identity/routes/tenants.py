@@ -8,7 +8,6 @@ from gpuaas_contract.common import Page
 from gpuaas_contract.identity import (
     Project,
     ProjectCreate,
-    ProjectMember,
     ProjectUpdate,
     Tenant,
     TenantCreate,
@@ -93,11 +92,3 @@ async def project_update(call: CallDep, project_id: str, given: ProjectUpdate) -
     """Rename, close or reopen a project."""
     handler = partial(service.project_update, project_id, given)
     return await mutate(call, "identity.project.update", handler)
-
-
-@router.get("/projects/{project_id}/members", operation_id="project_member_list")
-async def project_member_list(
-    call: CallDep, project_id: str, cursor: Cursor = None, limit: Limit = 50
-) -> Page[ProjectMember]:
-    """List the people with a role in a project or its tenant, by their number."""
-    return await service.project_members(call, project_id, cursor, limit)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from gpuaas_platform.identity.posix import FIRST_UID, posix_names
 from gpuaas_platform.identity.store.tenancy import LAST
 from gpuaas_platform.kernel.caller import Reach
 from gpuaas_platform.kernel.database import Connection, Record
@@ -26,8 +27,8 @@ def email_key(email: str) -> str:
 
 
 async def user_insert(conn: Connection, new: NewUser) -> Record | None:
-    """The new user, or None when the address is taken."""
-    return await conn.fetchrow(
+    """The new user, with a name for machines, or None when the address is taken."""
+    row = await conn.fetchrow(
         "INSERT INTO users (id, org_id, email, email_key, display_name, password_hash, created_at)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (email_key) DO NOTHING RETURNING *",
         new.id,
@@ -38,6 +39,31 @@ async def user_insert(conn: Connection, new: NewUser) -> Record | None:
         new.password_hash,
         new.now,
     )
+    if row is not None:
+        await _posix_insert(conn, new, FIRST_UID + row["number"])
+    return row
+
+
+async def _posix_insert(conn: Connection, new: NewUser, uid: int) -> None:
+    """Keep the first name nobody has; one that another is just being given is waited for."""
+    for name in posix_names(new.email.strip(), uid):
+        if await conn.fetchval(
+            "INSERT INTO posix_accounts (user_id, name, uid) VALUES ($1, $2, $3)"
+            " ON CONFLICT (name) DO NOTHING RETURNING true",
+            new.id,
+            name,
+            uid,
+        ):
+            return
+    raise RuntimeError(f"no name is left for {new.id}")
+
+
+async def posix_name(conn: Connection, user_id: str) -> str | None:
+    """What a user is called on machines."""
+    found: str | None = await conn.fetchval(
+        "SELECT name FROM posix_accounts WHERE user_id = $1", user_id
+    )
+    return found
 
 
 async def user_read(conn: Connection, user_id: str) -> Record | None:
@@ -134,8 +160,8 @@ async def user_places(conn: Connection, user_id: str) -> list[Record]:
 
 
 @dataclass(frozen=True)
-class MemberFilter:
-    """Which members of a project a list shows."""
+class PersonFilter:
+    """Which people of a project a list shows."""
 
     project_id: str
     now: datetime
@@ -143,22 +169,32 @@ class MemberFilter:
     count: int
 
 
-async def project_members(conn: Connection, wanted: MemberFilter) -> list[Record]:
-    """Active users with a role in the project or its tenant, by number."""
+async def project_people(conn: Connection, wanted: PersonFilter) -> list[Record]:
+    """Users with a role in the project or its tenant, by their number on machines."""
     return await conn.fetch(
-        "SELECT u.id, u.number, u.email, u.display_name, jsonb_agg("
+        "SELECT u.id, u.email, u.display_name, a.name AS posix_name, a.uid AS posix_uid,"
+        " u.active AND coalesce(home.active, true) AS active, jsonb_agg("
         "   jsonb_build_array(b.role_name, b.role_id, r.permissions) ORDER BY b.id) AS held"
         " FROM projects p JOIN role_bindings b ON b.project_id = p.id"
         "   OR (b.org_id = p.org_id AND b.project_id IS NULL)"
-        " JOIN users u ON u.id = b.user_id LEFT JOIN tenants home ON home.id = u.org_id"
-        " LEFT JOIN roles r ON r.id = b.role_id"
-        " WHERE p.id = $1 AND u.active AND coalesce(home.active, true)"
-        " AND b.source <> 'break_glass' AND (b.expires_at IS NULL OR b.expires_at > $2)"
-        " AND u.number > $3 GROUP BY u.id ORDER BY u.number LIMIT $4",
+        " JOIN users u ON u.id = b.user_id JOIN posix_accounts a ON a.user_id = u.id"
+        " LEFT JOIN tenants home ON home.id = u.org_id LEFT JOIN roles r ON r.id = b.role_id"
+        " WHERE p.id = $1 AND b.source <> 'break_glass'"
+        " AND (b.expires_at IS NULL OR b.expires_at > $2)"
+        " AND a.uid > $3 GROUP BY u.id, a.user_id, home.id ORDER BY a.uid LIMIT $4",
         wanted.project_id,
         wanted.now,
         wanted.after,
         wanted.count,
+    )
+
+
+async def user_projects(conn: Connection, user_id: str) -> list[Record]:
+    """The projects in which a user holds a role of that very project."""
+    return await conn.fetch(
+        "SELECT DISTINCT org_id, project_id FROM role_bindings"
+        " WHERE user_id = $1 AND project_id IS NOT NULL ORDER BY project_id",
+        user_id,
     )
 
 
