@@ -4,10 +4,18 @@
 of `operations/`; what is true at the end is looked at, never remembered.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
 
 from gpuaas_sdk import App, Context, Facts, Procedure, Step, Target
+from gpuaas_sdk.contract import (
+    DetailReport,
+    Health,
+    InstanceReport,
+    InstanceStatus,
+    Severity,
+)
 from gpuaas_slurm.health import health
 from gpuaas_slurm.observe import Seen, cluster_seen, observe
 from gpuaas_slurm.operations.deploy import deploy
@@ -32,8 +40,9 @@ Finish = Callable[[Context], Awaitable[Facts]]
 
 def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
     """The app, with what it asks of the platform."""
+    running = _seen_as(InstanceStatus.RUNNING)
 
-    def procedure(steps: Steps, finish: Finish = _seen) -> Procedure:
+    def procedure(steps: Steps, finish: Finish = running) -> Procedure:
         async def load(ctx: Context) -> Sequence[Step]:
             return steps(scope_of(services, ctx))
 
@@ -49,10 +58,10 @@ def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
             "resume_worker": procedure(resume_worker),
             "remove_worker": procedure(remove_worker, _removed),
             "replace_worker": procedure(replace_worker, _removed),
-            "stop": procedure(stop),
+            "stop": procedure(stop, _seen_as(InstanceStatus.STOPPED)),
             "start": procedure(start),
             "restart": procedure(restart),
-            "reconcile": Procedure(_repairing(services), _seen),
+            "reconcile": Procedure(_repairing(services), running),
             "decommission": procedure(decommission, _gone),
         },
         observe=observe,
@@ -72,16 +81,31 @@ def _repairing(services: Services) -> Callable[[Context], Awaitable[Sequence[Ste
     return load
 
 
-async def _seen(ctx: Context) -> Facts:
-    """What is true now, by looking."""
-    return health(ctx.target, await cluster_seen(ctx.machines, ctx.target))
+def _seen_as(status: InstanceStatus) -> Finish:
+    """What is true now, by looking at a cluster that should be in this state."""
+
+    async def finish(ctx: Context) -> Facts:
+        wanted = Target(ctx.instance.model_copy(update={"status": status}), ctx.members)
+        return _others(ctx, health(wanted, await cluster_seen(ctx.machines, wanted)))
+
+    return finish
+
+
+def _others(ctx: Context, facts: Facts) -> Facts:
+    """The same without the state of the operation's own member: the operation's end says that."""
+    own = {ctx.operation.member_id, ctx.operation.new_member_id}
+    members = tuple(
+        one.model_copy(update={"status": None}) if one.member_id in own else one
+        for one in facts.members
+    )
+    return Facts(facts.instance, members)
 
 
 async def _removed(ctx: Context) -> Facts:
     """What is true of the cluster without the member, and the proof that it is gone."""
     member = ctx.member
     rest = Target(ctx.instance, tuple(one for one in ctx.members if one.id != member.id))
-    facts = health(rest, await cluster_seen(ctx.machines, rest))
+    facts = _others(ctx, health(rest, await cluster_seen(ctx.machines, rest)))
     shared = any(one.allocation_id == member.allocation_id for one in rest.members)
     gone = await (retired_report(ctx, member) if shared else absence_report(ctx, member))
     return Facts(facts.instance, (*facts.members, gone))
@@ -89,5 +113,14 @@ async def _removed(ctx: Context) -> Facts:
 
 async def _gone(ctx: Context) -> Facts:
     """The proof, machine by machine, that nothing is left."""
-    reports = [await absence_report(ctx, member) for member in ctx.members]
-    return Facts(members=tuple(reports))
+    reports = await asyncio.gather(*(absence_report(ctx, member) for member in ctx.members))
+    absent = [one for one in reports if one.absence and one.absence.runtime_verified_absent]
+    whole = len(absent) == len(reports)
+    summary = f"Decommissioned: nothing is left of {len(absent)} of {len(reports)} members."
+    severity = Severity.INFO if whole else Severity.ERROR
+    instance = InstanceReport(
+        health=Health.DRAINED if whole else Health.FAILED,
+        conditions=[],
+        adapter_detail=DetailReport(summary=summary, severity=severity),
+    )
+    return Facts(instance, tuple(reports))

@@ -22,6 +22,7 @@ from gpuaas_sdk.contract import (
 from gpuaas_slurm.access import access_bundle
 from gpuaas_slurm.commands import Job, Node
 from gpuaas_slurm.observe import Seen, SiteSeen
+from gpuaas_slurm.onmachine.scripts import UNITS
 from gpuaas_slurm.sites import CONTROLLER, WORKER, sites_of
 
 OURS: Final = "gpuaas:"
@@ -57,7 +58,8 @@ SEVERITY: Final = {
 
 def health(target: Target, seen: Seen) -> Facts:
     """Say what is true."""
-    members = tuple(member_report(member, seen) for member in target.members)
+    report = stopped_report if _stopped(target) else member_report
+    members = tuple(report(member, seen) for member in target.members)
     return Facts(instance_report(target, seen, members), members)
 
 
@@ -77,6 +79,23 @@ def member_report(member: Member, seen: Seen) -> MemberReport:
         node=None if site.record is None else site.record.machine.name,
         runtime_version=_daemon_version(member, site, seen),
     )
+
+
+def stopped_report(member: Member, seen: Seen) -> MemberReport:
+    """Say what is true of a member of a cluster that was stopped: daemons are down on purpose."""
+    site = seen.site(member.allocation_id)
+    running = [] if site.look is None else [u for u in UNITS if site.look.unit(u).up]
+    conditions = [] if site.look is not None else member_conditions(member, site, seen)
+    if running:
+        conditions.append(
+            ConditionReport(
+                type="daemon_up",
+                message=f"{', '.join(running)} runs, though the cluster is stopped.",
+                next_action="Start or stop the cluster.",
+            )
+        )
+    found = Health.UNREACHABLE if site.look is None else Health.DRAINED
+    return MemberReport(member_id=member.id, health=found, conditions=conditions)
 
 
 def member_conditions(member: Member, site: SiteSeen, seen: Seen) -> list[ConditionReport]:
@@ -117,7 +136,7 @@ def instance_report(
 ) -> InstanceReport:
     """Say what is true of the whole."""
     found, summary = _instance_health(target, seen, members)
-    stopped = target.instance.status is InstanceStatus.STOPPED
+    stopped = _stopped(target)
     running = found in {Health.HEALTHY, Health.DRAINED}
     status = None
     if target.instance.status in OPERATED and not stopped and seen.scheduler is not None:
@@ -175,11 +194,15 @@ def instance_detail(target: Target, seen: Seen) -> dict[str, Any]:
     }
 
 
+def _stopped(target: Target) -> bool:
+    return target.instance.status is InstanceStatus.STOPPED
+
+
 def _instance_health(
     target: Target, seen: Seen, members: tuple[MemberReport, ...]
 ) -> tuple[Health, str]:
     controllers = {member.id for member in target.of(CONTROLLER)}
-    if target.instance.status is InstanceStatus.STOPPED:
+    if _stopped(target):
         return Health.DRAINED, "Stopped: no daemon runs, configuration and accounting are kept."
     if any(r.health is Health.UNREACHABLE for r in members if r.member_id in controllers):
         return Health.UNREACHABLE, "The controller's machine cannot be asked."

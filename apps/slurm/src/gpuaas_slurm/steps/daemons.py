@@ -103,7 +103,7 @@ class Slurmd(Daemon):
 
 
 class Restarted(OnSites):
-    """A service was started anew since the operation began."""
+    """A service was started anew since the operation was asked for."""
 
     name = "restart"
 
@@ -112,12 +112,10 @@ class Restarted(OnSites):
         self.unit = unit
 
     async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
-        """Whether it runs, and began after that moment."""
+        """Whether it runs, and began after the operation was asked for, by the machine's clock."""
         del site
-        began = ctx.operation.started_at
-        # Machine and platform may differ by the skew that was seen; a second restart is harmless.
-        since = 0.0 if began is None else began.timestamp() + look.skew
-        return look.unit(self.unit).up and look.unit(self.unit).started_at >= since
+        asked = int(ctx.operation.requested_at.timestamp() + look.skew)
+        return look.unit(self.unit).up and look.unit(self.unit).started_at >= asked
 
     async def make(self, ctx: Context, site: Site) -> None:
         """Start it anew."""

@@ -13,10 +13,11 @@ from gpuaas_sdk import ConflictFailure, Context, PermanentFailure
 from gpuaas_slurm.commands import Job, Node, Slurm
 from gpuaas_slurm.health import OURS
 from gpuaas_slurm.hostlist import compress
-from gpuaas_slurm.steps.nodes import OnNodes
+from gpuaas_slurm.steps.nodes import PAUSE, OnNodes
 
 WEEK = 7 * 86_400
 POLL_SECONDS = 1.0
+HEARD_SECONDS = 60.0
 LISTED = 20
 
 
@@ -70,9 +71,9 @@ class Resumed(OnKnownNodes):
     name = "resume"
 
     async def check(self, ctx: Context) -> bool:
-        """Whether none of them is closed."""
+        """Whether each takes jobs: not closed, and heard of since it was opened."""
         del ctx
-        return not any(node.draining for node in await self.nodes())
+        return all(not node.draining and node.responding for node in await self.nodes())
 
     async def do(self, ctx: Context) -> None:
         """Open those we closed."""
@@ -89,7 +90,13 @@ class Resumed(OnKnownNodes):
             )
         for node in closed:
             await slurm.node_resume(node.name)
-        ctx.say(f"{compress(node.name for node in closed)} open again")
+        # The scheduler takes a node it just opened for silent until it has asked it.
+        clock = asyncio.get_running_loop().time
+        until = clock() + HEARD_SECONDS
+        while clock() < until and not await self.check(ctx):
+            ctx.safe_point()
+            await asyncio.sleep(PAUSE)
+        ctx.say(f"{compress(await self.names())} open again")
 
 
 class JobsEnded(OnKnownNodes):
