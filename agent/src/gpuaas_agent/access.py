@@ -64,14 +64,24 @@ def _files_put(places: Places, direction: dict[str, Any]) -> None:
     # What closes comes before what opens: a crash in between leaves too little, never too much.
     file_put(folder / "revoked", base64.b64decode(direction["krl"]), _EVERYBODY)
     wanted: dict[str, list[str]] = direction["principals"]
+    holders = tuple(f"{name}:" for name in wanted.get("root", ()) if ":" not in name)
     for known in (folder / "principals").iterdir():
-        if known.name not in wanted:
+        if known.name not in wanted and not _kept(known, holders):
             known.unlink()
     for user, names in wanted.items():
         text = "".join(f"{name}\n" for name in names)
         file_put(folder / "principals" / user, text.encode(), _EVERYBODY)
     keys = "".join(f"{line}\n" for line in direction["ca_keys"])
     file_put(folder / "ca.pub", keys.encode(), _EVERYBODY)
+
+
+def _kept(file: Path, holders: tuple[str, ...]) -> bool:
+    """Whether an app wrote it for people of the allocation that holds this machine now.
+
+    It is theirs to take back; when the machine changes hands it goes like everything else.
+    """
+    lines = file.read_text(errors="replace").splitlines()
+    return bool(lines) and bool(holders) and all(line.startswith(holders) for line in lines)
 
 
 def _dropin_put(places: Places) -> None:
