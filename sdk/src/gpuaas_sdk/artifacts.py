@@ -264,7 +264,8 @@ class _LocalCopy:
 
 
 async def _downloaded(client: Client, issued: ArtifactDeliveryIssued, path: Path) -> None:
-    request = Request("GET", issued.path.removeprefix(API_PREFIX))
+    where, _, token = issued.path.removeprefix(API_PREFIX).partition("?token=")
+    request = Request("GET", where, params={"token": token})
     with path.open("wb") as file:
         async with client.stream(request) as response:
             async for chunk in response.aiter_raw(_CHUNK):

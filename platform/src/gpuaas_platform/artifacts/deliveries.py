@@ -5,6 +5,7 @@ Made by callers who run things in the allocation's project, and by rooms above f
 trust, state and the allocation again at every fetch.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -44,6 +45,7 @@ from gpuaas_platform.kernel.work import Answer, Happened, Target, Undone, Work, 
 from gpuaas_platform.policy import service as policy
 
 _USABLE: Final = {ArtifactStatus.PUBLISHED, ArtifactStatus.PROMOTED, ArtifactStatus.DEPRECATED}
+FINISHING: Final = "artifacts.finishing"
 _STREAMS: Final = "artifacts.streams"
 _AT_LEAST: Final = timedelta(seconds=1)
 
@@ -216,15 +218,26 @@ async def _counted(
             ErrorCode.UNAVAILABLE, "Too many machines fetch at once.", retry_after=5
         )
     platform.parts[_STREAMS] = running + 1
+    handed = 0
     try:
         async for chunk in blob_store_of(platform).read(
             delivery.artifact_id, span.start, span.length
         ):
+            handed += len(chunk)
             yield chunk
     finally:
         platform.parts[_STREAMS] -= 1
-    if span.start + span.length == delivery.size and delivery.finished_at is None:
-        await _finish(platform, delivery)
+        last = handed == span.length and span.start + span.length == delivery.size
+        if last and delivery.finished_at is None:
+            _finish_soon(platform, delivery)
+
+
+def _finish_soon(platform: Platform, delivery: ArtifactDelivery) -> None:
+    """In a task of its own: a machine that has all it wants hangs up, which ends the request."""
+    tasks: set[asyncio.Task[None]] = platform.parts.setdefault(FINISHING, set())
+    task = asyncio.create_task(_finish(platform, delivery), name=f"end of {delivery.id}")
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
 
 
 async def _finish(platform: Platform, delivery: ArtifactDelivery) -> None:

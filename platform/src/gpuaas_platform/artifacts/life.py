@@ -4,6 +4,7 @@ What is no longer wanted is deleted after the transaction that says so; what nob
 found by listing the store. Everything here may be done twice or by two replicas at once.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
@@ -14,6 +15,7 @@ from gpuaas_contract.artifacts import Artifact, ArtifactKind
 from gpuaas_contract.ids import Prefix, id_valid
 from gpuaas_contract.states import ArtifactStatus
 from gpuaas_platform.artifacts.blob_store import PART, BlobStore, Held, blob_store_of
+from gpuaas_platform.artifacts.deliveries import FINISHING
 from gpuaas_platform.artifacts.file_store import FileStore
 from gpuaas_platform.artifacts.ingest import ingest_turn
 from gpuaas_platform.artifacts.publishing import INGEST, locked, topic_of
@@ -56,6 +58,7 @@ async def artifacts_life(platform: Platform) -> AsyncIterator[None]:
                 await stack.enter_async_context(loop_running(platform.signals, loop))
             yield
     finally:
+        await asyncio.gather(*platform.parts.get(FINISHING, ()), return_exceptions=True)
         await blobs.close()
 
 

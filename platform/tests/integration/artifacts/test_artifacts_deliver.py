@@ -34,6 +34,7 @@ async def test_a_machine_fetches_what_was_published(site: ArtifactSite, artifact
     assert answer.headers["etag"] == f'"{artifact["digest"]}"'
     assert answer.headers["cache-control"] == "no-store"
     path = f"/artifact-deliveries/{issued['delivery']['id']}"
+    await asyncio.gather(*site.platform.parts["artifacts.finishing"])
     told = await site.seen(path, site.viewer)
     assert (told["fetches"], told["purpose"]) == (1, "install")
     assert told["finished_at"] is not None
@@ -151,6 +152,7 @@ async def test_the_record_tells_what_went_where(site: ArtifactSite, artifact: An
         headers=headers,
     )
     assert (await site.fetched(issued.json())).status_code == 200
+    await asyncio.gather(*site.platform.parts["artifacts.finishing"])
     timeline = await site.seen("/correlations/story-1", site.lead)
     entries = [(entry["kind"], entry["status"]) for entry in timeline["entries"]]
     assert ("artifact_delivery", "finished") in entries
