@@ -16,6 +16,7 @@ from gpuaas_cli.generated import noun_app, noun_help
 
 _EVERYDAY = Group("Everyday", sort_key=1)
 _LOOKING = Group("Looking into things", sort_key=2)
+_PROVING = Group("Proving it", sort_key=3)
 
 # Name, module:function, one line of help, group.
 _COMMANDS = (
@@ -31,6 +32,7 @@ _COMMANDS = (
     ("schema", "explain:schema", "Print a type as JSON Schema.", _LOOKING),
     ("api", "api:api", "Call any route of the API with your identity.", _LOOKING),
     ("completion", "completion:completion", "Print the completion of a shell.", _LOOKING),
+    ("smoke", "proof.commands:smoke", "Run the day-2 smoke test of an app.", _PROVING),
 )
 # Verbs made by hand, beside or instead of generated ones.
 _VERBS: dict[str, dict[str, tuple[str, str]]] = {
@@ -59,6 +61,10 @@ _VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "retry": ("operation:retry", "Try a failed operation again."),
         "cancel": ("operation:cancel", "Stop an operation at the next safe point."),
     },
+    "app": {"check": ("proof.commands:app_check", "Check an app's readiness for onboarding.")},
+    "validate": {
+        "slice": ("proof.commands:validate_slice", "Run the founding validation on a machine."),
+    },
 }
 _SINGLE = {name for name, *_ in _COMMANDS} | {"--version"}
 _OTHER_NAMES = {
@@ -68,8 +74,15 @@ _OTHER_NAMES = {
 }
 _HELP = {
     "context": "platforms and identities you work with",
+    "validate": "prove the contract on a real machine",
 }
-_GROUPS = {"context": _EVERYDAY, "instance": _EVERYDAY, "member": _EVERYDAY, "operation": _EVERYDAY}
+_GROUPS = {
+    "context": _EVERYDAY,
+    "instance": _EVERYDAY,
+    "member": _EVERYDAY,
+    "operation": _EVERYDAY,
+    "validate": _PROVING,
+}
 
 
 def main() -> None:

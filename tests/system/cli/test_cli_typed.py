@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cli_site import BIN, EMAIL, PASSWORD, Site
+from cli_site import BIN, EMAIL, HOST_KEY, PASSWORD, Site
 
 pytestmark = pytest.mark.integration
 
@@ -174,7 +174,7 @@ def test_a_watched_list_shows_changes_as_they_happen(site: Site) -> None:
         first = json.loads(watching.stdout.readline())
         spare = site.done("node", "create", "--name", "spare", "--region", "north", "--sku",
                           "small", "--address", "spare.lab", "--host-keys",
-                          "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ")  # fmt: skip
+                          HOST_KEY)  # fmt: skip
         made = site.done("allocation", "create", "--name", "spare", "--sku", "small",
                          "--region", "north")  # fmt: skip
         assert spare["id"]
