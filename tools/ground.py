@@ -61,6 +61,7 @@ CA_FILE: Final = "/etc/ssh/gpuaas_ca.pub"
 PRINCIPALS: Final = "/etc/ssh/gpuaas_principals"
 """A folder with a file for each user: which principals may log in as them."""
 KRL_FILE: Final = "/etc/ssh/gpuaas.krl"
+_SSHD_FILE: Final = "/etc/ssh/sshd_config.d/gpuaas-ground.conf"
 _SSHD: Final = f"""TrustedUserCAKeys {CA_FILE}
 AuthorizedPrincipalsFile {PRINCIPALS}/%u
 RevokedKeys {KRL_FILE}
@@ -116,7 +117,7 @@ class Ground:
 
     def allocation(self, machine: str) -> str:
         """The allocation that holds a machine."""
-        return next(one for one, name in self.held.items() if name == machine)
+        return {name: one for one, name in self.held.items()}[machine]
 
     def machine(self, allocation_id: str) -> Machine:
         """The lab's own handle on the machine of an allocation."""
@@ -170,8 +171,13 @@ class Ground:
         await machine.write(CA_FILE, keys)
         await machine.write(f"{PRINCIPALS}/root", "".join(f"{name}\n" for name in principals))
         await self.revocations_write(machine)
-        await machine.write("/etc/ssh/sshd_config.d/gpuaas-ground.conf", _SSHD)
-        await machine.run("systemctl reload ssh")
+        # What these files say is read for every login; that they are there is learnt by a reload,
+        # and while sshd reloads it takes no connections.
+        await machine.run(
+            f"cat >/run/sshd.new; cmp -s /run/sshd.new {_SSHD_FILE} && exit;"
+            f" mv /run/sshd.new {_SSHD_FILE}; systemctl reload ssh",
+            stdin=_SSHD,
+        )
 
     async def revocations_write(self, machine: Machine) -> None:
         """Bring a machine the present revocation list."""
@@ -194,10 +200,27 @@ async def ground_up(
             who = SignIn(email=ADMINISTRATOR, password=password)
             token = await password_sign_in(nobody, who, PersonalTokenCreate(name="ground"))
             async with Client(platform.url, BearerToken(token.secret)) as admin:
-                ground = await _ground(platform, lab, admin, password)
+                ground = await ground_found(platform, lab, admin, password)
                 await asyncio.gather(*(ground.node_add(machine) for machine in lab.machines))
                 await ground.hold(*[machine.name for machine in lab.machines][:hold])
                 yield ground
+
+
+async def ground_found(
+    platform: Served, lab: Lab, admin: Client, password: str, tenant_name: str = "ground"
+) -> Ground:
+    """Make a tenant with a project, and what its machines are sold as; no machine is held yet."""
+    me = await admin.get("/whoami", Whoami)
+    await admin.post("/regions", RegionCreate(name=REGION, display_name="Lab"), Region)
+    kind = SkuCreate(
+        name=SKU, display_name="Lab machine", cpus=2, memory_mib=4096, price_per_hour=Decimal("0.5")
+    )
+    await admin.post("/skus", kind, Sku)
+    tenant = await admin.post(
+        "/tenants", TenantCreate(name=tenant_name, admin_user_id=me.id), Tenant
+    )
+    project = await _project(admin, tenant.id, "research")
+    return Ground(platform, lab, password, admin, tenant.id, project)
 
 
 def _settings(folder: Path, lab: Lab, password: str) -> dict[str, str]:
@@ -209,18 +232,6 @@ def _settings(folder: Path, lab: Lab, password: str) -> dict[str, str]:
         "GPUAAS_BOOTSTRAP_ADMIN_EMAIL": ADMINISTRATOR,
         "GPUAAS_BOOTSTRAP_ADMIN_PASSWORD_FILE": str(file),
     }
-
-
-async def _ground(platform: Served, lab: Lab, admin: Client, password: str) -> Ground:
-    me = await admin.get("/whoami", Whoami)
-    await admin.post("/regions", RegionCreate(name=REGION, display_name="Lab"), Region)
-    kind = SkuCreate(
-        name=SKU, display_name="Lab machine", cpus=2, memory_mib=4096, price_per_hour=Decimal("0.5")
-    )
-    await admin.post("/skus", kind, Sku)
-    tenant = await admin.post("/tenants", TenantCreate(name="ground", admin_user_id=me.id), Tenant)
-    project = await _project(admin, tenant.id, "research")
-    return Ground(platform, lab, password, admin, tenant.id, project)
 
 
 async def _project(admin: Client, org_id: str, name: str) -> Operator:

@@ -10,7 +10,6 @@ from gpuaas_contract.custody import AccessGrant, AccessGrantRevoke
 from gpuaas_sdk import AccessRefused, Client, Machines, Ran
 from gpuaas_sdk.contract import ErrorFamily
 from gpuaas_sdk.machines import About, CertificateAccess, Order, Patience
-from gpuaas_sdk.machines.certificate import CertificateDoor
 from gpuaas_sdk.machines.ssh_wire import Pass, SshWire
 from tools.ground import REGION, SKU, Ground
 
@@ -31,8 +30,7 @@ class Held:
 
 async def given_out(client: Client, allocation_id: str) -> Pass:
     """A pass for a machine."""
-    door = CertificateDoor(client, allocation_id, CertificateAccess())
-    return await door.ask(About("cor_access"))
+    return await CertificateAccess().desk(client).ask(allocation_id, About("cor_access"))
 
 
 async def tried(allocation_id: str, given: Pass) -> Ran:

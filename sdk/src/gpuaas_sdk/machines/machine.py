@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gpuaas_sdk.machines.failures import MachineUnreachable, ScriptFailed, ScriptTimedOut
+from gpuaas_sdk.machines.failures import ScriptFailed, ScriptTimedOut
 from gpuaas_sdk.machines.scripts import (
-    NOT_WHOLE,
     UNIT_PROPERTIES,
     About,
     Order,
@@ -53,19 +52,28 @@ class Machine:
         )
         return self._judge(await self.wire.execute(order), timeout, check=check)
 
-    async def put(self, *files: File) -> None:
-        """Put files in place in one go, each whole or not at all; folders are made."""
-        if not files:
-            return
+    async def put(
+        self,
+        *files: File,
+        then: str = "",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 60,  # noqa: ASYNC109 - the machine ends the script, not this side alone
+    ) -> Ran:
+        """Put files in place in one go, each whole or not at all; folders are made.
+
+        `then` is a script that runs once they are there, in the same round trip; what it said is
+        returned.
+        """
         sizes = await asyncio.gather(*(_size(file.content) for file in files))
         order = Order(
             self.allocation_id,
-            put_script(list(zip(files, sizes, strict=True))),
-            timeout=60 + sum(sizes) / 1_000_000,  # a megabyte a second is a link that works
+            put_script(list(zip(files, sizes, strict=True)), then) if files else then,
+            timeout=timeout + sum(sizes) / 1_000_000,  # a megabyte a second is a link that works
+            env=env or {},
             input=tuple(file.content for file in files),
             about=self.about,
         )
-        self._judge(await self.wire.execute(order), order.timeout, check=True)
+        return self._judge(await self.wire.execute(order), order.timeout, check=True)
 
     async def get(self, path: str, *, limit: int = 1 << 20) -> bytes:
         """Read a file that is not longer than `limit`."""
@@ -116,8 +124,6 @@ class Machine:
         )
         if output.timed_out:
             raise ScriptTimedOut(self.allocation_id, ran, seconds, self.about.what)
-        if ran.status == NOT_WHOLE and not ran.stdout:
-            raise MachineUnreachable(self.allocation_id, "the script did not arrive whole")
         if check and ran.status != 0:
             raise ScriptFailed(self.allocation_id, ran, self.about.what)
         return ran

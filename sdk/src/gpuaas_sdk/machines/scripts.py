@@ -17,9 +17,10 @@ CORRELATION_VARIABLE: Final = "GPUAAS_CORRELATION_ID"
 ALLOCATION_VARIABLE: Final = "GPUAAS_ALLOCATION_ID"
 JOURNAL_TAG: Final = "gpuaas"
 UNIT_PROPERTIES: Final = ("LoadState", "ActiveState", "SubState", "Result", "MainPID")
-NOT_WHOLE: Final = 125
 KILL_AFTER: Final = 5  # seconds between being asked to end and being ended
 _WHOLE: Final = "#gpuaas:whole#"
+_BROKE_OFF: Final = '{ echo "content broke off" >&2; exit 74; }'
+_NOWHERE: Final = "</dev/null >/dev/null 2>&1"
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -45,24 +46,24 @@ class Order:
     stderr_limit: int = 1 << 18
 
 
-def command_of(payload: bytes, timeout: float) -> str:
-    """What sshd is asked to run: it reads the payload, then runs it within the time.
+def spoken(order: Order) -> tuple[str, bytes]:
+    """What sshd is asked to run, and what it then reads first: the script, whole or not at all.
 
-    `timeout` ends the whole process group, also when nobody can reach the machine any more.
+    `timeout` ends the whole process group, also when nobody can reach the machine any more. The
+    first line of output is the number of that group; without it nothing was run. Where there is
+    input beside the script, the script is read to its last byte and the input left for it.
     """
-    inner = (
-        f"p=$(head -c {len(payload)}); case $p in"
-        f' *"{_WHOLE}") eval "$p";; *) exit {NOT_WHOLE};; esac'
-    )
-    limit = f"timeout -k {KILL_AFTER} {timeout:.3f}"
-    return f"exec {limit} /bin/sh -c {shlex.quote(inner)}"
+    limit = f"exec timeout -k {KILL_AFTER} {order.timeout:.3f} /bin/sh"
+    script = _surrounded(order)
+    if not order.input:
+        return limit, f"eval {shlex.quote(script)} </dev/null\n".encode()
+    payload = f"{script}\n{_WHOLE}".encode()
+    inner = f'p=$(head -c {len(payload)}); case $p in *"{_WHOLE}") eval "$p"; esac'
+    return f"{limit} -c {shlex.quote(inner)}", payload
 
 
-def payload_of(order: Order) -> bytes:
-    """The script with its surroundings: its group's number, a line in the journal, the environment.
-
-    The first line of its output is the number of the process group, to end it by.
-    """
+def _surrounded(order: Order) -> str:
+    """The script after its group's number, a line in the journal, and the environment."""
     if "\0" in order.script or any("\0" in value for value in order.env.values()):
         raise ValueError("a script and its environment cannot hold a NUL")
     given = {
@@ -72,41 +73,55 @@ def payload_of(order: Order) -> bytes:
         ALLOCATION_VARIABLE: order.allocation_id,
         **order.env,
     }
-    lines = [
-        "unset p",
-        "echo $PPID",
-        f"(logger -t {JOURNAL_TAG} -- {shlex.quote(_journal(order))} </dev/null >/dev/null 2>&1 &)",
-        *(f"export {_variable(name)}={shlex.quote(value)}" for name, value in given.items()),
-        order.script,
-        _WHOLE,
-    ]
-    return "\n".join(lines).encode()
+    return "\n".join(
+        [
+            "unset p",
+            "echo $PPID",
+            f"(logger -t {JOURNAL_TAG} -- {shlex.quote(_journal(order))} {_NOWHERE} &)",
+            *(f"export {_variable(name)}={shlex.quote(value)}" for name, value in given.items()),
+            order.script,
+        ]
+    )
 
 
-def put_script(files: Sequence[tuple[File, int]]) -> str:
-    """Put files of known sizes in place from standard input, each whole or not at all."""
-    lines = [
-        "set -eu",
-        "t=",
-        'trap \'[ -z "$t" ] || rm -f -- "$t"\' EXIT',
-        "put() {",
-        '  mkdir -p -- "${1%/*}/"',
-        '  t=$(mktemp -- "${1%/*}/.gpuaas.XXXXXXXX")',
-        '  head -c "$2" >"$t"',
-        '  [ "$(stat -c %s -- "$t")" -eq "$2" ] || { echo "$1: content broke off" >&2; exit 74; }',
-        '  chown -- "$4" "$t"',
-        '  chmod -- "$3" "$t"',
-        '  sync -- "$t"',
-        '  mv -fT -- "$t" "$1"',
-        "  t=",
-        "}",
-    ]
-    for file, size in files:
+def put_script(files: Sequence[tuple[File, int]], then: str = "") -> str:
+    """Put files of known sizes in place from standard input, each whole or not at all; `then` more.
+
+    All of them are written before the first takes its place, and as few programs are started as
+    that takes: on a small machine they cost more than the bytes.
+    """
+    for file, _ in files:
         if not file.path.startswith("/") or file.path.endswith("/"):
             raise ValueError(f"{file.path!r} is not the absolute path of a file")
-        words = (file.path, str(size), f"{file.mode:o}", f"{file.owner}:{file.group}")
-        lines.append(f"put {shlex.join(words)}")
-    return "\n".join(lines)
+    folders = dict.fromkeys(file.path.rpartition("/")[0] or "/" for file, _ in files)
+    fresh = " ".join(
+        f'{shlex.quote(file.path.rpartition("/")[0])}/"$n".{number}'
+        for number, (file, _) in enumerate(files)
+    )
+    sizes = "".join(f"{size} " for _, size in files)
+    lines = [
+        "set -eu",
+        f"mkdir -p -- {shlex.join(folders)}",
+        'n=".gpuaas.$$.$(date +%N)"',
+        f"set -- {fresh}",
+        "trap 'rm -f -- \"$@\"' EXIT",
+        "umask 077",
+        "set -C",  # a file that is there is never written through
+        *(f'head -c {size} >"${{{place}}}"' for place, (_, size) in enumerate(files, 1)),
+        f'[ "$(stat -c %s -- "$@" | tr "\\n" " ")" = "{sizes}" ] || {_BROKE_OFF}',
+        *_grouped("chown", [f"{file.owner}:{file.group}" for file, _ in files], "root:root"),
+        *_grouped("chmod", [f"{file.mode:o}" for file, _ in files], "600"),
+        'sync -- "$@"',
+        *(
+            f'mv -fT -- "${{{place}}}" {shlex.quote(file.path)}'
+            for place, (file, _) in enumerate(files, 1)
+        ),
+        "trap - EXIT",
+        "set +euC",
+        "umask 022",
+        "set --",
+    ]
+    return "\n".join([*lines, then])
 
 
 def get_script(path: str, limit: int) -> str:
@@ -133,6 +148,16 @@ def unit_wait_script(name: str, active: str, timeout: float) -> str:
             f'[ "$s" = {shlex.quote(active)} ] || {_journal_tail(unit)} >&2 || true',
         ]
     )
+
+
+def _grouped(program: str, words: Sequence[str], given: str) -> list[str]:
+    """One call for all files that need the same word; none for what they have from the start."""
+    return [
+        f"{program} -- {shlex.quote(word)} "
+        + " ".join(f'"${{{place}}}"' for place, one in enumerate(words, 1) if one == word)
+        for word in dict.fromkeys(words)
+        if word != given
+    ]
 
 
 def _journal_tail(unit: str) -> str:

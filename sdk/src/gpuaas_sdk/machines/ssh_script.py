@@ -12,7 +12,7 @@ from typing import Final
 import asyncssh
 
 from gpuaas_sdk.machines.failures import MachineUnreachable
-from gpuaas_sdk.machines.scripts import KILL_AFTER, Order, command_of, payload_of
+from gpuaas_sdk.machines.scripts import KILL_AFTER, Order, spoken
 from gpuaas_sdk.machines.wire import Output
 
 _CHUNK: Final = 1 << 18
@@ -25,10 +25,10 @@ _TIMEOUT_STATUS: Final = frozenset({124, 137, 143})
 
 async def ssh_script(connection: asyncssh.SSHClientConnection, order: Order) -> "SshScript":
     """Begin a script. What is raised here says that it did not begin."""
-    payload = payload_of(order)
+    command, payload = spoken(order)
     _, script = await connection.create_session(
         lambda: SshScript(order),
-        command_of(payload, order.timeout),
+        command,
         encoding=None,
         window=_WINDOW,
         request_pty=False,
@@ -85,6 +85,9 @@ class SshScript(asyncssh.SSHClientSession[bytes]):
                 f" within {limit:g} s of its beginning",
                 code="machine_lost",
             )
+        if self.group is None and self._status == 0:
+            text = "the script did not arrive whole, and was not run"
+            raise MachineUnreachable(self._order.allocation_id, text)
         late = self._loop.time() - self._began >= limit
         return self._output(timed_out=late and self._status in _TIMEOUT_STATUS)
 

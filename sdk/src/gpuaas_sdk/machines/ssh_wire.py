@@ -16,6 +16,7 @@ import asyncssh
 
 from gpuaas_sdk.machines.failures import AccessRefused, MachineUnreachable
 from gpuaas_sdk.machines.scripts import About, Order
+from gpuaas_sdk.machines.ssh_plug import plug_make
 from gpuaas_sdk.machines.ssh_script import ssh_kill, ssh_script
 from gpuaas_sdk.machines.wire import Output
 
@@ -192,7 +193,7 @@ class SshWire:
             text = f"a host key the platform knows cannot be read: {error}"
             raise AccessRefused(self._allocation_id, text, code="host_key_mismatch") from error
         try:
-            plug = await _plug(given.address, self._patience.answer)
+            plug = await plug_make(given.address, self._patience.answer)
         except OSError as error:
             reason = str(error) or "it does not answer"
             raise self._unreachable(f"{given.address}: {reason}") from error
@@ -243,30 +244,6 @@ class SshWire:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-async def _plug(address: str, patience: float) -> socket.socket:
-    """A connected socket, or an error in time: a host without power answers nothing at all."""
-    loop = asyncio.get_running_loop()
-    failure: OSError = TimeoutError(f"no answer within {patience:g} s")
-    with suppress(TimeoutError):
-        async with asyncio.timeout(patience):
-            for family, kind, proto, _, where in await loop.getaddrinfo(
-                address, 22, type=socket.SOCK_STREAM
-            ):
-                plug = socket.socket(family, kind, proto)
-                plug.setblocking(False)
-                try:
-                    await loop.sock_connect(plug, where)
-                except OSError as error:
-                    plug.close()
-                    failure = error
-                except BaseException:
-                    plug.close()
-                    raise
-                else:
-                    return plug
-    raise failure
 
 
 async def _goodbye(connection: asyncssh.SSHClientConnection) -> None:
