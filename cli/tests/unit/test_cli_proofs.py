@@ -28,7 +28,8 @@ async def test_every_kind_of_end_is_told_apart() -> None:
         raise Unverified("nobody could look")
 
     async def odd(_: None) -> str:
-        return str({}["missing"])
+        answer: dict[str, str] = {}
+        return answer["missing"]
 
     async def slow(_: None) -> str:
         raise TimeoutError
@@ -54,13 +55,12 @@ async def test_every_kind_of_end_is_told_apart() -> None:
 
 
 def test_only_everything_seen_and_nothing_left_is_a_pass() -> None:
-    made = report()
-    assert not made.passed
-    made.checks.append(Check("a", "x", "t", Result.PASSED, "d"))
-    assert made.passed
-    made.left_behind.append("instance inst_1")
-    assert not made.passed
-    assert "left behind: instance inst_1" in summary(made)
+    empty, whole, untidy = report(), report(), report()
+    for one in (whole, untidy):
+        one.checks.append(Check("a", "x", "t", Result.PASSED, "d"))
+    untidy.left_behind.append("instance inst_1")
+    assert [one.passed for one in (empty, whole, untidy)] == [False, True, False]
+    assert "left behind: instance inst_1" in summary(untidy)
 
 
 def test_a_page_shows_evidence_and_runs_nothing_from_it(capsys: pytest.CaptureFixture[str]) -> None:
