@@ -8,11 +8,12 @@ script there. It decides nothing.
 import asyncio
 import shlex
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gpuaas_sdk import ConflictFailure, PermanentFailure, StepFailure, Target, TemporaryFailure
-from gpuaas_sdk.machines import Machine, Machines, ScriptFailed
+from gpuaas_sdk.machines import File, Machine, Machines, Ran, ScriptFailed
 from gpuaas_slurm.commands import Result, Slurm
 from gpuaas_slurm.documents import (
     ClusterDocument,
@@ -21,7 +22,7 @@ from gpuaas_slurm.documents import (
     cluster_document_of,
     record_of,
 )
-from gpuaas_slurm.onmachine.facts import MachineFacts, machine_facts
+from gpuaas_slurm.onmachine.facts import FACTS_END, MachineFacts, machine_facts
 from gpuaas_slurm.onmachine.look import LookError, MachineLook, machine_look
 from gpuaas_slurm.onmachine.scripts import LOOK, Script, script_text
 from gpuaas_slurm.sites import Site, sites_of
@@ -41,6 +42,8 @@ class Ground:
         self.sites = sites_of(target)
         self._looks: dict[str, MachineLook] = {}
         self._facts: dict[str, MachineFacts] = {}
+        self._addresses: dict[str, str] = {}
+        self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
     def controller(self) -> Site:
@@ -56,48 +59,50 @@ class Ground:
 
     async def look(self, site: Site) -> MachineLook:
         """What is on a machine, as last seen in this attempt."""
-        found = self._looks.get(site.allocation_id)
-        return found if found is not None else await self.run(site, LOOK)
+        async with self._asking[site.allocation_id]:  # whoever asks meanwhile gets the same answer
+            found = self._looks.get(site.allocation_id)
+            return found if found is not None else await self.run(site, LOOK)
 
     async def looks(self, sites: Iterable[Site]) -> dict[str, MachineLook]:
         """The same for many, by allocation."""
         return await self.each(sites, self.look)
 
-    async def run(self, site: Site, script: Script) -> MachineLook:
-        """Run a script on a machine and return what is there afterwards."""
+    async def run(self, site: Site, script: Script, files: Sequence[File] = ()) -> MachineLook:
+        """Put files on a machine, run a script there, and return what is there afterwards."""
         self._looks.pop(site.allocation_id, None)
         machine = await self.machines.open(site.allocation_id)
+        given: dict[str, Any] = {"timeout": script.timeout, "env": script.environment}
         try:
-            ran = await machine.run(
-                script.text,
-                timeout=script.timeout,
-                env=script.environment,
-                input=script.input,
-            )
+            if files:
+                ran = await machine.put(*files, then=script.text, **given)
+            else:
+                ran = await machine.run(script.text, input=script.input, **given)
         except ScriptFailed as failure:
             raise _meant(site, script, failure) from failure
-        ended = time.time()
-        seen = _read(site, lambda: machine_look(ran.stdout))
-        # When exactly the machine looked at its clock is not known: not before the script began.
-        early, late = seen.now - ended, seen.now - (ended - ran.seconds)
-        skew = 0.0 if early <= 0 <= late else min(early, late, key=abs)
-        found = MachineLook(**{**vars(seen), "skew": skew})
-        self._looks[site.allocation_id] = found
-        return found
+        return self._seen(site, ran, ran.stdout)
 
     async def facts(self, site: Site, peers: Sequence[str] = ()) -> MachineFacts:
-        """What a machine is made of, and which of its peers it reaches."""
-        known = self._facts.get(site.allocation_id)
-        if known is not None and known.reaches >= set(peers):
-            return known
-        look = await self.look(site)
-        machine = await self.machines.open(site.allocation_id)
-        ran = await machine.run(
-            script_text("facts"), env={"PEERS": " ".join(peers)}, timeout=60 + 3 * len(peers)
-        )
-        found = _read(site, lambda: machine_facts(ran.stdout, look.hostname))
-        self._facts[site.allocation_id] = found
-        return found
+        """What a machine is made of, and which of its peers it reaches; looks at it too."""
+        async with self._asking[site.allocation_id]:
+            known = self._facts.get(site.allocation_id)
+            if known is not None and known.reaches >= set(peers):
+                return known
+            machine = await self.machines.open(site.allocation_id)
+            ran = await machine.run(
+                f"{script_text('facts')}\n{LOOK.text}",
+                env={**LOOK.environment, "PEERS": " ".join(peers)},
+            )
+            said, end, rest = ran.stdout.partition(FACTS_END)
+            look = self._seen(site, ran, rest)
+            found = _read(site, lambda: machine_facts(said + end, look.hostname))
+            self._facts[site.allocation_id] = found
+            return found
+
+    async def address(self, site: Site, ask: Callable[[str], Awaitable[str]]) -> str:
+        """Where a machine is; asked once in an attempt."""
+        if site.allocation_id not in self._addresses:
+            self._addresses[site.allocation_id] = await ask(site.allocation_id)
+        return self._addresses[site.allocation_id]
 
     async def record(self, site: Site) -> Record | None:
         """What a machine was made to be; None where nothing was."""
@@ -126,6 +131,16 @@ class Ground:
         document = await self.known()
         machine = await self.machines.open(self.controller.allocation_id)
         return Slurm(_runner(machine), document.cluster.build.version)
+
+    def _seen(self, site: Site, ran: Ran, text: str) -> MachineLook:
+        ended = time.time()
+        seen = _read(site, lambda: machine_look(text))
+        # When exactly the machine looked at its clock is not known: not before the script began.
+        early, late = seen.now - ended, seen.now - (ended - ran.seconds)
+        skew = 0.0 if early <= 0 <= late else min(early, late, key=abs)
+        found = MachineLook(**{**vars(seen), "skew": skew})
+        self._looks[site.allocation_id] = found
+        return found
 
     async def each(
         self, sites: Iterable[Site], work: Callable[[Site], Awaitable[T]]

@@ -44,7 +44,7 @@ class Maker:
         facts = await self.ground.facts(site)
         look = await self.ground.look(site)
         name = node_name(look.hostname, site, await self._taken(site))
-        address = address_for(await self.services.address(site.allocation_id), facts)
+        address = address_for(await self.ground.address(site, self.services.address), facts)
         return Record(
             instance_id=self.ground.target.instance.id,
             allocation_id=site.allocation_id,

@@ -24,7 +24,7 @@ from gpuaas_slurm.documents import (
 from gpuaas_slurm.onmachine.look import LookError, MachineLook, machine_look
 from gpuaas_slurm.onmachine.scripts import LOOK
 from gpuaas_slurm.sites import Site, sites_of
-from gpuaas_slurm.version import SlurmVersion
+from gpuaas_slurm.version import OLDEST, V24_11, SlurmVersion
 
 SECONDS = 45.0
 
@@ -109,12 +109,16 @@ class _OtherWords(Exception):
 
 
 def _questions(target: Target) -> Questions:
-    """What to ask, in the words of the release that ran when it was last looked at."""
+    """What to ask, in the words of the release that ran when it was last looked at.
+
+    Before that, in the words of all: those it does not know are refused at once.
+    """
     try:
-        version = SlurmVersion.parse(target.instance.runtime_version)
+        versions = [SlurmVersion.parse(target.instance.runtime_version)]
     except ValueError:
-        return (CONFIG,)
-    return (CONFIG, *Slurm(answering({}), version).questions)
+        versions = [OLDEST, V24_11]
+    asked = [one for version in versions for one in Slurm(answering({}), version).questions]
+    return (CONFIG, *dict.fromkeys(asked))
 
 
 async def _site(machines: Machines, site: Site, questions: Questions) -> tuple[SiteSeen, str]:

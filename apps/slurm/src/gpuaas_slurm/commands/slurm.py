@@ -59,6 +59,8 @@ for part in "$@"; do
 done
 """
 
+TREE = """printf '%s\\n' "$@" quit | sacctmgr --immediate"""
+
 
 async def slurm_connect(run: Runner) -> "Slurm":
     """Ask the running controller for its release and return its commands."""
@@ -129,14 +131,16 @@ class Slurm:
             associations_from_text,
         )
 
-    async def tree_add(self, cluster: str, accounts: Sequence[str]) -> None:
-        """Make a cluster and its accounts known to accounting, as far as they are not."""
-        known = {(entry.cluster, entry.account) for entry in await self.associations()}
-        if not any(name == cluster for name, _ in known):
-            await self._add("cluster", cluster)
-        missing = [account for account in accounts if (cluster, account) not in known]
-        if missing:
-            await self._add("account", ",".join(missing), f"cluster={cluster}")
+    async def tree_add(self, cluster: str, accounts: Sequence[str]) -> str:
+        """Make a cluster and its accounts known to accounting; return what it said to that.
+
+        In one process, since each has to open a connection of its own. What is there already is
+        refused, word by word, and stays as it is.
+        """
+        words = [f"add cluster {cluster}"]
+        words += [f"add account {account} cluster={cluster}" for account in accounts]
+        result = await self._run(["sh", "-c", TREE, "sh", *words])
+        return result.stdout + result.stderr
 
     async def cluster_add(self, cluster: str) -> None:
         """Make the cluster known to accounting; a second time changes nothing."""

@@ -12,6 +12,9 @@ from gpuaas_slurm.onmachine.look import LookError
 
 Rows = list[tuple[str, str]]
 
+FACTS_END = "end\tfacts\n"
+"""What the script says last."""
+
 
 @dataclass(frozen=True)
 class Listener:

@@ -25,6 +25,7 @@ for file in /dev/kfd; do
     [ -e "$file" ] && say amd "$file"
 done
 for peer in $PEERS; do
-    timeout 3 bash -c "exec 3<>/dev/tcp/$peer/22" 2>/dev/null && say reaches "$peer"
+    { timeout 3 bash -c "exec 3<>/dev/tcp/$peer/22" 2>/dev/null && say reaches "$peer"; } &
 done
+wait
 say end facts

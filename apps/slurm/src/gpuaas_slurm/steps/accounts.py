@@ -27,8 +27,20 @@ class Accounts(Step):
         document = await self.ground.known()
         slurm = await self.ground.slurm()
         name = document.cluster.name
-        await slurm.tree_add(name, tuple(document.accounts.values()))
+        said = await slurm.tree_add(name, tuple(document.accounts.values()))
+        missing = await self._missing(document)
+        if missing:
+            lacks = ", ".join(sorted(account for _, account in missing))
+            raise TemporaryFailure(
+                "accounts_missing",
+                f"Accounting did not take the accounts {lacks}; it said: {said.strip()[-800:]}",
+            )
         ctx.say(f"cluster {name}, account {', '.join(document.accounts.values())}")
+
+    async def verify(self, ctx: Context) -> bool:
+        """It is there: `do` looked."""
+        del ctx
+        return True
 
     async def _missing(self, document: ClusterDocument) -> set[tuple[str, str]]:
         try:

@@ -180,11 +180,11 @@ class Admitted(OnNodes):
         record = replace(record, machine=replace(record.machine, admitted=True))
         files = configuration_for(document.cluster, record.machine, worker=True)
         (unit,) = [f for f in files if f.path.endswith(f"slurmd.service.d/{DROP_IN}")]
-        machine = await self.ground.machines.open(site.allocation_id)
-        await machine.put(
-            File(unit.path, unit.text.encode()), File(RECORD, document_text(record).encode())
+        placed = (
+            File(unit.path, unit.text.encode()),
+            File(RECORD, document_text(record).encode()),
         )
-        await self.ground.run(site, Script("reload", {"UNWANTED": ""}))
+        await self.ground.run(site, Script("reload", {"UNWANTED": ""}), placed)
 
 
 def _waiting(names: list[str], seen: dict[str, Node]) -> list[str]:

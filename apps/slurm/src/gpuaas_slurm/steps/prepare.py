@@ -1,5 +1,6 @@
 """Before a daemon runs: examine the machines, install packages, place the key and the files."""
 
+import asyncio
 import hashlib
 from collections.abc import Iterable
 from typing import ClassVar
@@ -10,7 +11,12 @@ from gpuaas_sdk import Context, PermanentFailure, Step
 from gpuaas_sdk.machines import File
 from gpuaas_slurm.delivery import Packages
 from gpuaas_slurm.distribution import DISTRIBUTIONS, Distribution
-from gpuaas_slurm.documents import configuration_for, documents_for
+from gpuaas_slurm.documents import (
+    ClusterDocument,
+    Record,
+    configuration_for,
+    documents_for,
+)
 from gpuaas_slurm.ground import Ground
 from gpuaas_slurm.making import Maker
 from gpuaas_slurm.onmachine.look import MachineLook
@@ -35,25 +41,28 @@ class Preflight(Step):
     async def do(self, ctx: Context) -> None:
         """Examine; what was found in the way is the failure."""
         addresses = await self.ground.each(
-            self.ground.sites, lambda site: self.maker.services.address(site.allocation_id)
+            self.ground.sites, lambda site: self.ground.address(site, self.maker.services.address)
         )
-        document = await self.ground.document()
-        containment = None if document is None else document.cluster.containment
 
-        async def examined(site: Site) -> list[Problem]:
+        async def asked(site: Site) -> dict[str, str]:
             others = self.ground.sites if site.controller else (self.ground.controller,)
             peers = {
                 addresses[other.allocation_id]: other.node or other.allocation_id
                 for other in others
                 if other is not site and (other in self.sites or other.controller)
             }
-            facts = await self.ground.facts(site, tuple(peers))
-            look = await self.ground.look(site)
-            subject = Subject(site, look, facts, ctx.instance.id, peers, containment)
-            return problems_of(subject)
+            await self.ground.facts(site, tuple(peers))
+            return peers
 
-        found = await self.ground.each(self.sites, examined)
-        problems = [problem for site in self.sites for problem in found[site.allocation_id]]
+        peers = await self.ground.each(self.sites, asked)
+        document = await self.ground.document()
+        containment = None if document is None else document.cluster.containment
+        problems: list[Problem] = []
+        for site in self.sites:
+            look, facts = await self.ground.look(site), await self.ground.facts(site)
+            mine = peers[site.allocation_id]
+            subject = Subject(site, look, facts, ctx.instance.id, mine, containment)
+            problems += problems_of(subject)
         if problems:
             raise PermanentFailure(
                 "preflight_failed",
@@ -102,6 +111,7 @@ class MungeKey(OnSites):
         super().__init__(ground, sites)
         self.maker = maker
         self._key: bytes | None = None
+        self._asking = asyncio.Lock()
 
     async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
         """Whether the key is there and munge runs."""
@@ -115,9 +125,10 @@ class MungeKey(OnSites):
         await self.ground.run(site, Script("munge", input=await self._wanted(ctx)))
 
     async def _wanted(self, ctx: Context) -> bytes:
-        if self._key is None:
-            self._key = await self.maker.services.munge_key(ctx)
-        return self._key
+        async with self._asking:  # custody is asked once, for however many machines
+            if self._key is None:
+                self._key = await self.maker.services.munge_key(ctx)
+            return self._key
 
 
 class Configure(OnSites):
@@ -128,11 +139,14 @@ class Configure(OnSites):
     def __init__(self, ground: Ground, maker: Maker, sites: Iterable[Site]) -> None:
         super().__init__(ground, sites)
         self.maker = maker
+        self._decided: dict[str, tuple[ClusterDocument, Record]] = {}
 
     async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
         """Whether every file is as rendered, and what the machine is stands in its record."""
         del ctx
         document, record = await self.maker.document(), await self.maker.record(site)
+        # Kept for `make`: while files are written, machines are not looked at to decide anew.
+        self._decided[site.allocation_id] = document, record
         if await self.ground.record(site) != record:
             return False
         if site.controller and await self.ground.document() != document:
@@ -143,14 +157,12 @@ class Configure(OnSites):
     async def make(self, ctx: Context, site: Site) -> None:
         """Put the files in place; the documents last, since they say that the rest is there."""
         del ctx
-        document, record = await self.maker.document(), await self.maker.record(site)
+        document, record = self._decided[site.allocation_id]
         look = await self.ground.look(site)
         wanted = configuration_for(document.cluster, record.machine, worker=site.worker)
-        machine = await self.ground.machines.open(site.allocation_id)
-        kept = documents_for(document, record)
-        await machine.put(*(_file(file) for file in (*wanted, *kept)))
+        placed = [_file(file) for file in (*wanted, *documents_for(document, record))]
         gone = " ".join(unwanted(look, wanted))
-        await self.ground.run(site, Script("reload", {"UNWANTED": gone}))
+        await self.ground.run(site, Script("reload", {"UNWANTED": gone}), placed)
 
 
 def drifted(look: MachineLook, wanted: Iterable[RenderedFile]) -> list[str]:

@@ -1,0 +1,117 @@
+"""More hands on a Slurm site: further replicas, waiting, machines by name, packages beforehand.
+
+Used by the tests that kill controllers and break machines, and by benchmarks; `slurm_site.py` is
+what they stand on. Nothing here knows more than the public API shows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final, TypeVar
+
+from gpuaas_contract.apps import Member, Operation, Requested
+from gpuaas_contract.states import OperationStatus
+from gpuaas_lab import Machine, depot, packages
+from gpuaas_slurm.distribution import DISTRIBUTIONS
+from tools.ground import Ground
+from tools.slurm_site import SlurmSite
+
+T = TypeVar("T")
+
+PATIENCE_S: Final = 120.0
+PAUSE_S: Final = 0.05
+Process = asyncio.subprocess.Process
+
+
+def placed(
+    ground: Ground, controller: str, workers: Sequence[str] = (), **settings: object
+) -> dict[str, Any]:
+    """What Deploy is given for machines by name; without workers jobs run on the controller's."""
+    asked: dict[str, Any] = {
+        "controller_allocation_id": ground.allocation(controller),
+        "worker_placement": "separate" if workers else "same_node",
+        "settings": settings,
+    }
+    if workers:
+        asked["worker_allocation_ids"] = [ground.allocation(worker) for worker in workers]
+    return asked
+
+
+async def until(
+    look: Callable[[], Awaitable[T]],
+    wanted: Callable[[T], bool],
+    patience: float = PATIENCE_S,
+) -> T:
+    """What is looked at, as soon as it is as wanted; what it is instead is in the failure."""
+    deadline = time.monotonic() + patience
+    while True:
+        found = await look()
+        if wanted(found):
+            return found
+        if time.monotonic() > deadline:
+            text = told(found) if isinstance(found, Operation) else str(found)
+            raise AssertionError(f"not as wanted after {patience:g} s: {text}")
+        await asyncio.sleep(PAUSE_S)
+
+
+async def succeeded(site: SlurmSite, asked: Requested) -> Requested:
+    """A request once every operation of it has succeeded; else its steps are the failure."""
+    for operation in await site.ended(asked):
+        if operation.status is not OperationStatus.SUCCEEDED:
+            end = "\n".join(site.log.splitlines()[-10:])
+            raise AssertionError(f"{told(operation)}\n{operation.error}\n{end}")
+    return asked
+
+
+async def members(site: SlurmSite, instance_id: str) -> dict[str, Member]:
+    """Live members by the name of their machine; of a shared machine, the worker."""
+    found = await site.members(instance_id)
+    found.sort(key=lambda one: one.component_key)
+    return {site.ground.held[one.allocation_id]: one for one in found}
+
+
+async def operations(site: SlurmSite, instance_id: str) -> list[Operation]:
+    """Every operation of an instance, newest first."""
+    path = f"/app-instances/{instance_id}/operations"
+    return [one async for one in site.admin.pages(path, Operation, limit=200)]
+
+
+async def killed(process: Process) -> None:
+    """Kill -9: no handler of it runs."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
+
+
+async def packages_install(ground: Ground, suite: str, machines: Iterable[Machine]) -> None:
+    """Install on machines what any of the app's roles needs; nothing is started by it."""
+    known, chosen = DISTRIBUTIONS[suite], list(machines)
+    wanted = await packages.fetch(suite, known.packages(("controller", "worker")))
+    await ground.lab.install([one.name for one in chosen], wanted, start=False)
+    links = "".join(f"ln -sfn {link.target} {link.path}\n" for link in known.links)
+    if links:
+        await asyncio.gather(*(one.run(links) for one in chosen))
+
+
+@contextlib.asynccontextmanager
+async def packages_offered(
+    ground: Ground, suite: str, machines: Iterable[Machine]
+) -> AsyncIterator[None]:
+    """Let machines' own apt find the packages on the host, for the length of a block."""
+    known, chosen = DISTRIBUTIONS[suite], list(machines)
+    wanted = await packages.fetch(suite, known.packages(("controller", "worker")))
+    async with depot.served(wanted.path, ground.lab.host_address) as url:
+        text = f"deb [trusted=yes] {url} ./\n"
+        await asyncio.gather(*(one.write("/etc/apt/sources.list", text) for one in chosen))
+        yield
+
+
+def told(operation: Operation) -> str:
+    """An operation's steps, one a line."""
+    steps = "\n".join(
+        f"  {step.name:12} {step.state:10} {step.message[:300]}" for step in operation.progress
+    )
+    return f"{operation.kind} {operation.status} attempt {operation.attempt}\n{steps}"
