@@ -23,11 +23,18 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from gpuaas_contract.apps import AppInstance, InstanceCreate, Member, Operation, OperationCreate
 from gpuaas_contract.apps import Requested as Asked
+from gpuaas_contract.artifacts import (
+    Artifact,
+    ArtifactPromote,
+    ArtifactSource,
+    ArtifactSourceCreate,
+)
 from gpuaas_contract.catalog import AppCreate, EntitlementCreate, VersionCreate
 from gpuaas_lab import Settings, packages
 from gpuaas_sdk import Client, Request
+from gpuaas_sdk.artifacts import Publication, artifact_publish
 from gpuaas_slurm.bundling import ROLES, bundle_pack
-from gpuaas_slurm.delivery import bundle_name
+from gpuaas_slurm.delivery import CHANNEL, artifact_name, artifact_platform, bundle_name
 from gpuaas_slurm.distribution import DISTRIBUTIONS
 from tools.ground import Ground
 from tools.progress import ROOT
@@ -158,6 +165,20 @@ async def bundles_ready(suite: str) -> Path:
         if not target.exists():
             await asyncio.to_thread(_packed, found.path, target)
     return folder
+
+
+async def bundles_publish(ground: Ground, suite: str) -> list[Artifact]:
+    """Publish the bundles as the platform's operator would; machines then fetch them."""
+    folder = await bundles_ready(suite)
+    body = ArtifactSourceCreate(name=f"packages-{suite}", description="Packages for machines")
+    source = await ground.admin.post("/artifact-sources", body, ArtifactSource)
+    made = []
+    for role in ROLES:
+        wanted = Publication(source.id, artifact_name(role), folder.name, artifact_platform(suite))
+        found = await artifact_publish(ground.admin, folder / bundle_name(suite, role), wanted)
+        promote = ArtifactPromote(channel=CHANNEL)
+        made.append(await ground.admin.post(f"/artifacts/{found.id}/promote", promote, Artifact))
+    return made
 
 
 def _packed(repository: Path, target: Path) -> None:

@@ -18,8 +18,11 @@ from tools.setup import PACKAGES
 
 pytestmark = pytest.mark.slow
 
-# Who may boot machines: the demo, the measurements, the system tests and the lab's own.
-LAB_GUESTS = ("bench/", "lab/", "tests/system/", "tools/demo")
+# Who may boot machines: the demo, the measurements, the system tests, what they stand on, and the
+# lab's own.
+LAB_GUESTS = (
+    "bench/", "lab/", "tests/system/", "tools/demo", "tools/ground", "tools/slurm_",
+)  # fmt: skip
 
 
 class Plant(NamedTuple):
