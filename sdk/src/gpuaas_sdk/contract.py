@@ -38,6 +38,7 @@ from gpuaas_contract.custody import (
     SecretEncoding,
     SecretRandom,
 )
+from gpuaas_contract.events import EventFilter
 from gpuaas_contract.identity import Person
 from gpuaas_contract.manifest import Manifest, OperationSpec, Purpose
 from gpuaas_contract.manifest_check import manifest_check
@@ -63,6 +64,7 @@ __all__ = [
     "CustodyStatus",
     "DetailReport",
     "ErrorFamily",
+    "EventFilter",
     "GrantLogin",
     "Health",
     "InstanceCreate",

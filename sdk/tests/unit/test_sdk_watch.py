@@ -160,3 +160,20 @@ async def test_drift_becomes_an_operation_people_can_see(place: Place) -> None:
     assert ended.status is OperationStatus.SUCCEEDED
     assert place.platform.instance(instance_id).health is Health.HEALTHY
     assert {"operation_seconds", "step_seconds"} <= set(place.figures.timed)
+
+
+async def test_a_turn_begins_at_once_when_it_is_woken(place: Place) -> None:
+    await place.running("a")
+    watch = place.watch(every_seconds=3600.0)
+    running = asyncio.create_task(watch.run())
+    try:
+        for turns in (1, 2, 3):
+            for _ in range(1000):
+                if len(place.figures.outcomes()) >= turns:
+                    break
+                await asyncio.sleep(0.01)
+            assert len(place.figures.outcomes()) == turns
+            watch.wake()
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)

@@ -17,7 +17,7 @@ from gpuaas_sdk.contract import (
     Severity,
 )
 from gpuaas_slurm.health import health
-from gpuaas_slurm.observe import Seen, cluster_seen, observe
+from gpuaas_slurm.observe import Seen, cluster_seen, everything_seen, observing
 from gpuaas_slurm.operations.deploy import deploy
 from gpuaas_slurm.operations.scope import Scope, scope_of
 from gpuaas_slurm.operations.whole import decommission, restart, start, stop
@@ -40,7 +40,7 @@ Finish = Callable[[Context], Awaitable[Facts]]
 
 def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
     """The app, with what it asks of the platform."""
-    running = _seen_as(InstanceStatus.RUNNING)
+    running = _seen_as(InstanceStatus.RUNNING, services)
 
     def procedure(steps: Steps, finish: Finish = running) -> Procedure:
         async def load(ctx: Context) -> Sequence[Step]:
@@ -58,13 +58,13 @@ def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
             "resume_worker": procedure(resume_worker),
             "remove_worker": procedure(remove_worker, _removed),
             "replace_worker": procedure(replace_worker, _removed),
-            "stop": procedure(stop, _seen_as(InstanceStatus.STOPPED)),
+            "stop": procedure(stop, _seen_as(InstanceStatus.STOPPED, services)),
             "start": procedure(start),
             "restart": procedure(restart),
             "reconcile": Procedure(_repairing(services), running),
             "decommission": procedure(decommission, _gone),
         },
-        observe=observe,
+        observe=observing(services),
         plan=planning(services),
         health=health,
         self_heal=True,
@@ -75,18 +75,19 @@ def _repairing(services: Services) -> Callable[[Context], Awaitable[Sequence[Ste
     """A reconcile somebody asked for repairs now, whatever failed a moment ago."""
 
     async def load(ctx: Context) -> Sequence[Step]:
-        seen = await cluster_seen(ctx.machines, ctx.target)
+        seen = await everything_seen(services, ctx.machines, ctx.target)
         return repairs(services, ctx.target, seen).steps
 
     return load
 
 
-def _seen_as(status: InstanceStatus) -> Finish:
+def _seen_as(status: InstanceStatus, services: Services) -> Finish:
     """What is true now, by looking at a cluster that should be in this state."""
 
     async def finish(ctx: Context) -> Facts:
         wanted = Target(ctx.instance.model_copy(update={"status": status}), ctx.members)
-        return _others(ctx, health(wanted, await cluster_seen(ctx.machines, wanted)))
+        seen = await everything_seen(services, ctx.machines, wanted)
+        return _others(ctx, health(wanted, seen))
 
     return finish
 

@@ -21,8 +21,9 @@ from gpuaas_sdk.contract import (
 )
 from gpuaas_slurm.access import access_bundle
 from gpuaas_slurm.commands import Job, Node
-from gpuaas_slurm.observe import Seen, SiteSeen
+from gpuaas_slurm.observe import Seen, SiteSeen, accounting_seen
 from gpuaas_slurm.onmachine.scripts import UNITS
+from gpuaas_slurm.people import AccountingPlan, MachinePlan, machine_plan, people_detail
 from gpuaas_slurm.sites import CONTROLLER, WORKER, sites_of
 
 OURS: Final = "gpuaas:"
@@ -182,6 +183,7 @@ def instance_detail(target: Target, seen: Seen) -> dict[str, Any]:
             "containment": cluster.containment,
         }
     detail["versions"] = _versions(target, seen)
+    detail["people"] = _people(target, seen)
     if seen.scheduler is None:
         detail["scheduler"] = seen.scheduler_failure
         return detail
@@ -307,6 +309,15 @@ def _member_detail(
         detail["node"] = _node_row(node, seen.scheduler.jobs)
     severity = Severity.WARNING if conditions else Severity.INFO
     return DetailReport(summary=summary[:500], severity=severity, detail=detail)
+
+
+def _people(target: Target, seen: Seen) -> dict[str, Any]:
+    head = next((site for site in sites_of(target) if site.controller), None)
+    look = None if head is None else seen.site(head.allocation_id).look
+    if seen.people is None or head is None or look is None:
+        return people_detail(None, MachinePlan(), AccountingPlan())
+    machine = machine_plan(seen.people, head, look)
+    return people_detail(seen.people, machine, accounting_seen(seen, look))
 
 
 def _versions(target: Target, seen: Seen) -> dict[str, str]:

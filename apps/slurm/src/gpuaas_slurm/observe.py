@@ -4,13 +4,15 @@ One round trip a machine. A machine that could not be asked is `unreachable` her
 nothing is concluded about it. Called by the runtime on schedule and at the end of operations.
 """
 
+import asyncio
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from gpuaas_sdk import Look, StepFailure, Target
+from gpuaas_sdk.contract import Person
 from gpuaas_sdk.machines import Machines
-from gpuaas_slurm.commands import Job, Node, Slurm, SlurmCommandError
+from gpuaas_slurm.commands import Association, Job, Node, Slurm, SlurmCommandError
 from gpuaas_slurm.commands.batch import answering, batch_answers, batch_script
 from gpuaas_slurm.commands.run import Result
 from gpuaas_slurm.commands.slurm import CONFIG, slurm_connect
@@ -23,6 +25,8 @@ from gpuaas_slurm.documents import (
 )
 from gpuaas_slurm.onmachine.look import LookError, MachineLook, machine_look
 from gpuaas_slurm.onmachine.scripts import LOOK
+from gpuaas_slurm.people import AccountingPlan, accounting_plan
+from gpuaas_slurm.services import Services
 from gpuaas_slurm.sites import Site, sites_of
 from gpuaas_slurm.version import OLDEST, V24_11, SlurmVersion
 
@@ -47,6 +51,8 @@ class SchedulerSeen:
     version: SlurmVersion
     nodes: tuple[Node, ...]
     jobs: tuple[Job, ...]
+    associations: tuple[Association, ...] | None = None
+    """None when accounting does not answer."""
 
     def node(self, name: str) -> Node | None:
         """A node; None when the scheduler does not know it."""
@@ -61,15 +67,29 @@ class Seen:
     document: ClusterDocument | None = None
     scheduler: SchedulerSeen | None = None
     scheduler_failure: str = ""
+    people: tuple[Person, ...] | None = None
+    """None when the platform did not say."""
 
     def site(self, allocation_id: str) -> SiteSeen:
         """One machine."""
         return self.sites.get(allocation_id, SiteSeen(failure="it was not looked at"))
 
 
-async def observe(look: Look) -> Seen:
-    """See everything there is to see."""
-    return await cluster_seen(look.machines, look.target)
+def observing(services: Services) -> Callable[[Look], Awaitable[Seen]]:
+    """The observer the runtime asks on schedule."""
+
+    async def observe(look: Look) -> Seen:
+        return await everything_seen(services, look.machines, look.target)
+
+    return observe
+
+
+async def everything_seen(services: Services, machines: Machines, target: Target) -> Seen:
+    """See the cluster and, meanwhile, ask who may use it."""
+    seen, people = await asyncio.gather(
+        cluster_seen(machines, target), services.people(target.instance.project_id)
+    )
+    return replace(seen, people=people)
 
 
 async def cluster_seen(machines: Machines, target: Target) -> Seen:
@@ -158,8 +178,28 @@ async def _scheduler(
         slurm = await slurm_connect(answering(answers))
         if not set(slurm.questions) <= set(answers):
             raise _OtherWords((CONFIG, *slurm.questions))
-        return SchedulerSeen(slurm.version, await slurm.nodes(), await slurm.jobs()), ""
+        nodes, jobs = await slurm.nodes(), await slurm.jobs()
+        return SchedulerSeen(slurm.version, nodes, jobs, await _associations(slurm)), ""
     except SlurmCommandError as error:
         return None, str(error)
     except ValueError as error:
         return None, f"the answers cannot be read: {error}"
+
+
+async def _associations(slurm: Slurm) -> tuple[Association, ...] | None:
+    """Accounting may be silent while the controller works on."""
+    try:
+        return await slurm.associations()
+    except SlurmCommandError:
+        return None
+
+
+def accounting_seen(seen: Seen, look: MachineLook) -> AccountingPlan:
+    """What accounting needs by what was seen; nothing where something was not."""
+    scheduler, document = seen.scheduler, seen.document
+    if seen.people is None or scheduler is None or document is None:
+        return AccountingPlan()
+    if scheduler.associations is None or not document.accounts:
+        return AccountingPlan()
+    account = (document.cluster.name, next(iter(document.accounts.values())))
+    return accounting_plan(seen.people, look, scheduler.associations, scheduler.jobs, account)

@@ -13,9 +13,10 @@ from gpuaas_sdk import Context, Plan, Step, Target
 from gpuaas_sdk.contract import ConditionType, InstanceStatus, MemberStatus
 from gpuaas_slurm.documents import ClusterDocument, configuration_for
 from gpuaas_slurm.making import renewed
-from gpuaas_slurm.observe import Seen, SiteSeen
+from gpuaas_slurm.observe import Seen, SiteSeen, accounting_seen
 from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, MUNGE_KEY
 from gpuaas_slurm.operations.scope import Scope, scope_of
+from gpuaas_slurm.people import machine_plan
 from gpuaas_slurm.services import Services
 from gpuaas_slurm.settings import settings_of
 from gpuaas_slurm.sites import Site, sites_of
@@ -29,14 +30,15 @@ from gpuaas_slurm.steps.daemons import (
     fresh,
 )
 from gpuaas_slurm.steps.nodes import Admitted, Registered
+from gpuaas_slurm.steps.people import People
 from gpuaas_slurm.steps.prepare import Configure, MungeKey, drifted, unwanted
 
 BACK_OFF = timedelta(minutes=10)
 IN_HAND = frozenset(
     {MemberStatus.REQUESTED, MemberStatus.RECONCILING, MemberStatus.REMOVING, MemberStatus.REMOVED}
 )
-ORDER = ("configure", "key", "munge", "mariadb", "slurmdbd", "slurmctld", "slurmd",
-         "slurmd_again", "register", "admit")  # fmt: skip
+ORDER = ("configure", "key", "munge", "mariadb", "slurmdbd", "slurmctld", "people",
+         "slurmd", "slurmd_again", "register", "admit")  # fmt: skip
 """Repairs in the order in which daemons need each other."""
 
 
@@ -87,7 +89,7 @@ def findings(target: Target, seen: Seen) -> list[Finding]:
         if one.look is not None and one.record is not None:
             found += _machine(site, one, document)
             found += _scheduler(site, one, seen)
-    return [*found, *_keys(free, seen)]
+    return [*found, *_keys(free, seen), *_people(free, seen)]
 
 
 class Repair(Step):
@@ -147,6 +149,7 @@ _REPAIRS: dict[str, Callable[[Scope, list[Site]], Step]] = {
     "mariadb": lambda scope, sites: Database(scope.ground, sites),
     "slurmdbd": lambda scope, sites: Slurmdbd(scope.ground, sites),
     "slurmctld": lambda scope, sites: Slurmctld(scope.ground, sites),
+    "people": lambda scope, sites: People(scope.ground, scope.maker.services, sites),
     "slurmd": lambda scope, sites: Slurmd(scope.ground, sites),
     "slurmd_again": lambda scope, sites: Restarted(scope.ground, sites, "slurmd"),
     "register": lambda scope, sites: Registered(scope.ground, scope.maker, sites),
@@ -226,3 +229,15 @@ def _keys(sites: list[Site], seen: Seen) -> Iterable[Finding]:
     if len(set(digests.values())) > 1:
         for allocation_id in digests:
             yield Finding("key", allocation_id, "the machines' keys differ")
+
+
+def _people(sites: list[Site], seen: Seen) -> Iterable[Finding]:
+    """Machines whose people changed; accounting's part is the controller's machine's."""
+    for site in sites:
+        look = seen.site(site.allocation_id).look
+        if seen.people is None or look is None:
+            continue
+        if not machine_plan(seen.people, site, look).settled:
+            yield Finding("people", site.allocation_id, "people came, left or changed")
+        elif site.controller and not accounting_seen(seen, look).settled:
+            yield Finding("people", site.allocation_id, "accounting differs from who may submit")

@@ -11,12 +11,13 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
-from gpuaas_sdk import Client, Context, PermanentFailure, Request
+from gpuaas_sdk import Client, Context, GpuaasError, PermanentFailure, Request
 from gpuaas_sdk.contract import (
     Allocation,
     AppInstance,
     CustodyRevoke,
     CustodyStatus,
+    Person,
     RuntimeSecret,
     RuntimeSecretCreate,
     RuntimeSecretDeliver,
@@ -44,6 +45,14 @@ class Services:
         """Where the platform says an allocation's machine is."""
         found = await self.client.get(f"/allocations/{allocation_id}", Allocation)
         return found.address or ""
+
+    async def people(self, project_id: str) -> tuple[Person, ...] | None:
+        """Who belongs to a project; None when the platform cannot be asked, which says nothing."""
+        listed = self.client.pages(f"/projects/{project_id}/people", Person, limit=200)
+        try:
+            return tuple([person async for person in listed])
+        except GpuaasError:
+            return None
 
     async def munge_key(self, ctx: Context) -> bytes:
         """The instance's key, made by custody when it is asked for first."""

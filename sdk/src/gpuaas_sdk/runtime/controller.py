@@ -93,6 +93,11 @@ class Controller:
         for work in self._works.values():
             work.close()
 
+    def wake(self) -> None:
+        """Look at instances now instead of at the next turn: an event said that it is worth it."""
+        if self._watch is not None:
+            self._watch.wake()
+
     async def run(self) -> None:
         """Work until `stop()` is called."""
         helpers: set[asyncio.Task[None]] = {asyncio.create_task(self._claims())}

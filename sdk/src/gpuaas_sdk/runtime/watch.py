@@ -66,15 +66,23 @@ class Watch:
     instance_id: str | None = None
     busy: set[str] = field(default_factory=set)
     _known: dict[str, _Known] = field(default_factory=dict)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def wake(self) -> None:
+        """Begin the next turn now: something happened that an observer wants to see."""
+        self._woken.set()
 
     async def run(self) -> None:
         """Turn after turn, for ever; a turn that fails is followed by the next."""
         while True:
+            self._woken.clear()
             try:
                 await self.turn()
             except GpuaasError as error:
                 self.around.log.warning("instances could not be listed: %s", error)
-            await asyncio.sleep(self.schedule.every_seconds)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.schedule.every_seconds):
+                    await self._woken.wait()
 
     async def hand_back(self) -> None:
         """Let another replica look at once; whoever cannot be told finds out when leases end."""

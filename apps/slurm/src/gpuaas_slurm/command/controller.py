@@ -18,11 +18,17 @@ from gpuaas_sdk import (
     Options,
     Schedule,
     ServiceAccountKey,
+    follow,
 )
+from gpuaas_sdk.contract import EventFilter
 from gpuaas_slurm.app import slurm_app
 from gpuaas_slurm.command.exit import CommandError, described
 from gpuaas_slurm.config import Config, ConfigError, config_load, private_key_load
 from gpuaas_slurm.services import Services
+
+PEOPLE = ("identity.role_binding", "identity.person")
+"""Events that say who may use clusters may have changed."""
+LISTEN_AGAIN_S = 30.0
 
 HELP = """\
 Work for the app until SIGTERM: claim operations, do their steps, look at clusters.
@@ -117,4 +123,21 @@ async def _controller(config: Config) -> None:
         loop = asyncio.get_running_loop()
         for one in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(one, controller.stop)
-        await controller.run()
+        listening = asyncio.create_task(_listening(client, controller, config.project))
+        try:
+            await controller.run()
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+
+async def _listening(client: Client, controller: Controller, project_id: str | None) -> None:
+    """Wake the controller when people come or leave. Only a hint: it looks on schedule anyway."""
+    wanted = EventFilter(type=list(PEOPLE), project_id=project_id)
+    while True:
+        try:
+            async for _ in follow(client, wanted):
+                controller.wake()
+        except GpuaasError as error:
+            logging.getLogger(__name__).warning("events cannot be followed: %s", error)
+        await asyncio.sleep(LISTEN_AGAIN_S)

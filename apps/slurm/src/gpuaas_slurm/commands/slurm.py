@@ -38,6 +38,11 @@ PING, PING_JSON = ("scontrol", "ping"), ("scontrol", "ping", "--json")
 NODES = ("sinfo", "--all", "--json")
 NODES_JSON = ("scontrol", "--all", "show", "nodes", "--json")
 JOBS = ("squeue", "--all", "--states=all", "--json")
+ASSOCIATIONS = (
+    *("sacctmgr", "--parsable2", "--noheader", "show", "assoc"),
+    f"format={','.join(FIELDS)}",
+)
+ASSOCIATIONS_JSON = ("sacctmgr", "show", "assoc", "--json")
 
 LOCK = "/run/gpuaas-slurm.lock"
 """Held while a partition's nodes are read and set: two that open nodes must not undo each other."""
@@ -80,7 +85,9 @@ class Slurm:
     @property
     def questions(self) -> tuple[tuple[str, ...], ...]:
         """The commands that together tell how a cluster is, for `batch_script`."""
-        return (PING_JSON, NODES_JSON, JOBS) if self._json else (PING, NODES, JOBS)
+        if self._json:
+            return (PING_JSON, NODES_JSON, JOBS, ASSOCIATIONS_JSON)
+        return (PING, NODES, JOBS, ASSOCIATIONS)
 
     async def ping(self) -> tuple[ControllerPing, ...]:
         """Ask whether the controllers answer; one that does not is an answer too."""
@@ -117,19 +124,8 @@ class Slurm:
     async def associations(self) -> tuple[Association, ...]:
         """Return every association of accounting."""
         if self._json:
-            argv = ["sacctmgr", "show", "assoc", "--json"]
-            return await self._rows(argv, "associations", association_from_json)
-        return await self._text(
-            [
-                "sacctmgr",
-                "--parsable2",
-                "--noheader",
-                "show",
-                "assoc",
-                f"format={','.join(FIELDS)}",
-            ],
-            associations_from_text,
-        )
+            return await self._rows(ASSOCIATIONS_JSON, "associations", association_from_json)
+        return await self._text(ASSOCIATIONS, associations_from_text)
 
     async def tree_add(self, cluster: str, accounts: Sequence[str]) -> str:
         """Make a cluster and its accounts known to accounting; return what it said to that.

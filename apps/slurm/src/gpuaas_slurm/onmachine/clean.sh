@@ -15,6 +15,20 @@ for pair in mariadb:mariadb-server munge:munge; do
     fi
 done
 
+if [ -e "$HOME_FOLDER/people.ours" ]; then
+    principals=$(cat /etc/ssh/sshd_config.d/*.conf /etc/ssh/sshd_config 2>/dev/null |
+        awk 'tolower($1) == "authorizedprincipalsfile" {print $2; exit}')
+    sort -u "$HOME_FOLDER/people.ours" | while read -r name; do
+        case $principals in
+        */%u) rm -f "${principals%/%u}/$name" ;;
+        esac
+        pkill -KILL -u "$name" || true
+        # With what they kept here: the machine may be somebody else's next.
+        ! getent passwd "$name" >/dev/null || userdel --force --remove "$name" 2>/dev/null || ! getent passwd "$name" >/dev/null
+        ! getent group "$name" >/dev/null || groupdel "$name"
+    done
+fi
+
 if [ -e "$HOME_FOLDER/packages.before" ]; then
     [ ! -e "$HOME_FOLDER/installing" ] || dpkg --configure -a || true
     dpkg-query -W -f '${db:Status-Status} ${Package}\n' | grep -v '^not-installed' |

@@ -26,6 +26,19 @@ class FileSeen:
 
 
 @dataclass(frozen=True)
+class UserSeen:
+    """A user of the machine."""
+
+    uid: int
+    shell: str = ""
+
+    @property
+    def locked(self) -> bool:
+        """Nobody logs in as them."""
+        return self.shell.endswith(("nologin", "false"))
+
+
+@dataclass(frozen=True)
 class UnitSeen:
     """A service as systemd has it."""
 
@@ -58,6 +71,8 @@ class MachineLook:
     files: Mapping[str, FileSeen] = field(default_factory=dict)
     units: Mapping[str, UnitSeen] = field(default_factory=dict)
     present: frozenset[str] = frozenset()
+    users: Mapping[str, UserSeen] = field(default_factory=dict)
+    principals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     skew: float = 0.0
 
     def unit(self, name: str) -> UnitSeen:
@@ -94,6 +109,8 @@ def machine_look(text: str) -> MachineLook:
             files=_files(rows),
             units=_units([value for word, value in rows if word == "unit"]),
             present=frozenset(value for word, value in rows if word == "present"),
+            users=_users([value for word, value in rows if word == "user"]),
+            principals=_principals([value for word, value in rows if word == "principal"]),
         )
     except (KeyError, ValueError) as error:
         raise LookError(f"the look cannot be read: {type(error).__name__}: {error}") from error
@@ -112,6 +129,24 @@ def _document(text: str | None) -> dict[str, Any] | None:
 def _packages(values: list[str]) -> dict[str, str]:
     words = (value.split(" ", 2) for value in values)
     return {name: version for status, name, version in words if status == "installed"}
+
+
+def _users(values: list[str]) -> dict[str, UserSeen]:
+    found = {}
+    for value in values:
+        name, uid, shell = value.split(":")
+        found[name] = UserSeen(int(uid), shell)
+    return found
+
+
+def _principals(values: list[str]) -> dict[str, tuple[str, ...]]:
+    """Who may log in by certificate as which user, but for root."""
+    found: dict[str, tuple[str, ...]] = {}
+    for value in values:
+        user, _, principal = value.partition(" ")
+        if user != "root" and principal:
+            found[user] = (*found.get(user, ()), principal)
+    return found
 
 
 def _files(rows: list[tuple[str, str]]) -> dict[str, FileSeen]:

@@ -16,6 +16,12 @@ done | xargs -0 -r sh -c 'sha256sum -- "$@" | sed "s/^/digest\t/"; stat -c "mode
 for file in $PROBED; do
     [ -e "$file" ] && say present "$file"
 done
+awk -F: '{print "user\t" $1 ":" $3 ":" $7}' /etc/passwd
+principals=$(cat /etc/ssh/sshd_config.d/*.conf /etc/ssh/sshd_config 2>/dev/null |
+    awk 'tolower($1) == "authorizedprincipalsfile" {print $2; exit}')
+case $principals in
+*/%u) awk '{n = FILENAME; sub(".*/", "", n); print "principal\t" n " " $0}' "${principals%/%u}"/* 2>/dev/null ;;
+esac
 systemctl show --timestamp=unix \
     -p Id,LoadState,ActiveState,SubState,Result,MainPID,UnitFileState,NRestarts,InactiveExitTimestamp \
     $UNITS | sed 's/^/unit\t/'

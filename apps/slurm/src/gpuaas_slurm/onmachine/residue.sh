@@ -27,6 +27,9 @@ for name in munge slurm mysql; do
     before users "$name" || ! getent passwd "$name" >/dev/null || left user "$name"
     before groups "$name" || ! getent group "$name" >/dev/null || left group "$name"
 done
+[ ! -r "$HOME_FOLDER/people.ours" ] || while read -r name; do
+    ! getent passwd "$name" >/dev/null || left user "$name"
+done <"$HOME_FOLDER/people.ours"
 for file in $FILES $OTHERS "$HOME_FOLDER"; do
     [ ! -e "$file" ] || left file "$file"
 done

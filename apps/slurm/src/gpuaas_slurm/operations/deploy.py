@@ -8,14 +8,15 @@ from gpuaas_slurm.sites import Site
 from gpuaas_slurm.steps.accounts import Accounts
 from gpuaas_slurm.steps.daemons import Database, Slurmctld, Slurmd, Slurmdbd
 from gpuaas_slurm.steps.nodes import Admitted, Registered, Trial
+from gpuaas_slurm.steps.people import People
 from gpuaas_slurm.steps.prepare import Configure, Install, MungeKey, Preflight
 
 
 def deploy(scope: Scope) -> Sequence[Step]:
     """All machines of the instance at once; the order is that in which daemons need each other.
 
-    Accounting and its tree are there before the controller answers for the first time, so that no
-    job can ever meet a missing account.
+    Accounting, its tree and the project's people are there before the controller answers for the
+    first time, so that no job can ever meet a missing account.
     """
     ground, maker = scope.ground, scope.maker
     sites, head, workers = ground.sites, (ground.controller,), ground.workers
@@ -27,6 +28,7 @@ def deploy(scope: Scope) -> Sequence[Step]:
         Database(ground, head),
         Slurmdbd(ground, head),
         Accounts(ground),
+        People(ground, maker.services, sites),
         Slurmctld(ground, head),
         *worker_steps(scope, workers),
     ]

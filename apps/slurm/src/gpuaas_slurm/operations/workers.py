@@ -10,6 +10,7 @@ from gpuaas_slurm.sites import WORKER, Site, site_of
 from gpuaas_slurm.steps.clean import Cleaned
 from gpuaas_slurm.steps.daemons import Stopped
 from gpuaas_slurm.steps.leave import Drained, Forgotten, JobsEnded, RecordsEnded, Resumed
+from gpuaas_slurm.steps.people import People
 from gpuaas_slurm.steps.prepare import Configure, Install, MungeKey, Preflight
 
 
@@ -46,6 +47,7 @@ def _joins(scope: Scope, sites: tuple[Site, ...]) -> list[Step]:
         Install(ground, scope.packages, sites),
         MungeKey(ground, maker, sites),
         Configure(ground, maker, sites),
+        People(ground, maker.services, sites),
         *worker_steps(scope, sites),
     ]
 

@@ -1,0 +1,257 @@
+"""People of the project on a real cluster: they come, run jobs as themselves, and leave.
+
+The tests share a cluster of two machines and go through the life of its people in this order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from gpuaas_contract.access import RoleBinding, RoleBindingCreate
+from gpuaas_contract.common import Scope, ScopeKind
+from gpuaas_contract.identity import (
+    PersonalTokenCreate,
+    SignIn,
+    User,
+    UserCreate,
+    UserUpdate,
+)
+from gpuaas_sdk import BearerToken, Client, Request
+from gpuaas_sdk.contract import AppInstance, GrantLogin
+from gpuaas_sdk.machines import AccessRefused, ssh_access
+from gpuaas_sdk.sign_in import password_sign_in
+from tools.ground import Ground
+from tools.slurm_crew import placed, until
+from tools.slurm_site import SlurmSite, bundles_ready, slurm_up
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
+PASSWORD: Final = "correct horse battery"
+
+
+@dataclass
+class Researcher:
+    """A member of the project, as the platform knows them, and their client."""
+
+    user_id: str
+    binding_id: str
+    client: Client
+
+    async def ssh(self, allocation_id: str, command: str) -> tuple[int, str, str]:
+        """Run something on a machine as themselves, with the real ssh."""
+        access = await ssh_access(self.client, allocation_id, login=GrantLogin.PERSON)
+        try:
+            ran = await asyncio.create_subprocess_exec(
+                *access.command,
+                command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            out, err = await ran.communicate()
+        finally:
+            access.remove()
+        return ran.returncode or 0, out.decode(), err.decode()
+
+
+@dataclass
+class Town:
+    """The cluster, and how people come to it."""
+
+    site: SlurmSite
+    instance_id: str
+    stack: contextlib.AsyncExitStack
+
+    @property
+    def ground(self) -> Ground:
+        return self.site.ground
+
+    async def join(self, name: str, role: str = "project_member") -> Researcher:
+        """Somebody new, with a role in the project."""
+        ground = self.ground
+        email = f"{name}@people.example"
+        body = UserCreate(email=email, password=PASSWORD)
+        user = await ground.admin.post(f"/tenants/{ground.org_id}/users", body, User)
+        scope = Scope(kind=ScopeKind.PROJECT, org_id=ground.org_id, project_id=ground.project_id)
+        bind = RoleBindingCreate(principal_id=user.id, role=role, scope=scope)
+        binding = await ground.admin.post("/role-bindings", bind, RoleBinding)
+        async with Client(ground.url) as nobody:
+            who = SignIn(email=email, password=PASSWORD)
+            token = await password_sign_in(nobody, who, PersonalTokenCreate(name="test"))
+        client = Client(ground.url, BearerToken(token.secret))
+        await self.stack.enter_async_context(client)
+        return Researcher(user.id, binding.id, client)
+
+    async def settled(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """What is said of people, as soon as it is as wanted."""
+
+        async def look() -> AppInstance:
+            return await self.site.instance(self.instance_id)
+
+        found = await until(look, lambda one: wanted(_people(one)))
+        return _people(found)
+
+    async def seen(self, machine: str, command: str) -> str:
+        """What the machine's own operator sees."""
+        ran = await self.ground.lab.machine(machine).run(command, check=False)
+        return ran.stdout.strip()
+
+
+def _people(instance: AppInstance) -> dict[str, Any]:
+    detail = instance.adapter_detail
+    found = {} if detail is None else detail.detail
+    return dict(found.get("people", {}))
+
+
+@pytest.fixture(scope="module")
+async def town(
+    ground_factory: Callable[..., Awaitable[Ground]],
+) -> AsyncIterator[Town]:
+    ground = await ground_factory("people", 2)
+    bundles = await bundles_ready("bookworm")
+    options = ("--observe-seconds", "1")
+    async with (
+        contextlib.AsyncExitStack() as stack,
+        slurm_up(ground, bundles=bundles, options=options) as site,
+    ):
+        asked = await site.deploy("c1", placed(ground, "n1", ["n2"]))
+        [done] = await site.ended(asked)
+        assert done.status == "succeeded", done.error
+        yield Town(site, asked.operations[0].instance_id, stack)
+
+
+async def test_a_member_logs_in_and_runs_jobs_as_themselves(town: Town) -> None:
+    ada = await town.join("ada.l")
+    before = (await town.settled(lambda people: people.get("accounts", 0) >= 1))["accounts"]
+    await town.settled(lambda people: people["accounts"] > before or people["accounts"] >= 2)
+    head = town.ground.allocation("n1")
+
+    async def ran() -> tuple[int, str, str]:
+        return await ada.ssh(head, "id -un; srun -N1 id -u")
+
+    status, out, err = await until(ran, lambda one: one[0] == 0)
+    name, uid = out.split()
+    assert name == "ada-l", err
+    assert int(uid) > 200_000
+    assert await town.seen("n2", "id -u ada-l") == uid
+    sent = await ada.ssh(head, "sbatch --parsable --wrap hostname")
+    assert re.fullmatch(r"\d+\n", sent[1]), sent
+    assert status == 0
+
+
+async def test_nobody_logs_in_where_jobs_run_or_as_somebody_else(town: Town) -> None:
+    eve = await town.join("eve")
+    await until(
+        lambda: town.seen("n1", "cat /etc/ssh/gpuaas_principals/eve"),
+        lambda text: eve.user_id in text,
+    )
+    status, _, err = await eve.ssh(town.ground.allocation("n2"), "true")
+    assert status == 255, err
+    access = await ssh_access(eve.client, town.ground.allocation("n1"), login=GrantLogin.PERSON)
+    try:
+        for other in ("ada-l", "root"):
+            words = ("ssh", "-F", str(access.config), "-l", other, access.host, "true")
+            tried = await asyncio.create_subprocess_exec(
+                *words, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+            )
+            _, said = await tried.communicate()
+            assert tried.returncode == 255, said
+    finally:
+        access.remove()
+
+
+async def test_a_viewer_gets_no_account(town: Town) -> None:
+    vera = await town.join("vera", "project_viewer")
+    await asyncio.sleep(3)
+    assert await town.seen("n1", "id -u vera") == ""
+    with pytest.raises(AccessRefused):
+        await vera.ssh(town.ground.allocation("n1"), "true")
+
+
+async def test_whoever_leaves_with_a_running_job_is_locked_out_and_forgotten_when_it_ends(
+    town: Town,
+) -> None:
+    bob = await town.join("bob")
+    head = town.ground.allocation("n1")
+    await until(
+        lambda: town.seen("n1", "cat /etc/ssh/gpuaas_principals/bob"),
+        lambda text: bob.user_id in text,
+    )
+    sent = await bob.ssh(head, "sbatch --parsable --wrap 'sleep 25' && sbatch --hold --wrap true")
+    assert sent[0] == 0, sent
+    await until(lambda: town.seen("n1", "squeue -h -u bob -o %T"), lambda text: "RUNNING" in text)
+    await town.ground.admin.send(Request("DELETE", f"/role-bindings/{bob.binding_id}"))
+    told = await town.settled(
+        lambda people: any(one["locked_out"] for one in people.get("leaving", ()))
+    )
+    assert told["leaving"] == [{"name": "bob", "jobs": 1, "locked_out": True}]
+    with pytest.raises(AccessRefused):
+        await bob.ssh(head, "true")
+    assert await town.seen("n1", "cat /etc/ssh/gpuaas_principals/bob") == ""
+    assert (await town.seen("n1", "getent passwd bob")).endswith("nologin")
+    # The job that ran was let end; the one that waited will not begin.
+    assert await town.seen("n1", "squeue -h -u bob -o %T") == "RUNNING"
+    await town.settled(lambda people: not people.get("leaving"))
+    assoc = "sacctmgr -nP show assoc user=bob format=account"
+    assert await until(lambda: town.seen("n1", assoc), lambda text: text == "") == ""
+    states = await town.seen("n1", "sacct -X -n -P -u bob -o state")
+    assert sorted(one.split()[0] for one in states.splitlines()) == ["CANCELLED", "COMPLETED"]
+
+
+async def test_a_certificate_from_before_opens_nothing_after(town: Town) -> None:
+    dan = await town.join("dan")
+    head = town.ground.allocation("n1")
+    await until(
+        lambda: town.seen("n1", "cat /etc/ssh/gpuaas_principals/dan"),
+        lambda text: dan.user_id in text,
+    )
+    access = await ssh_access(dan.client, head, login=GrantLogin.PERSON)
+    try:
+        body = UserUpdate(active=False)
+        await town.ground.admin.send(Request("PATCH", f"/users/{dan.user_id}", body))
+        await until(lambda: town.seen("n1", "getent passwd dan"), lambda one: "nologin" in one)
+        tried = await asyncio.create_subprocess_exec(
+            *access.command,
+            "true",
+            stdin=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, said = await tried.communicate()
+        assert tried.returncode == 255, said
+    finally:
+        access.remove()
+    # Who comes back is the same person on every machine.
+    uid = await town.seen("n1", "id -u dan")
+    await town.ground.admin.send(Request("PATCH", f"/users/{dan.user_id}", UserUpdate(active=True)))
+
+    async def ran() -> tuple[int, str, str]:
+        with contextlib.suppress(AccessRefused):
+            return await dan.ssh(head, "srun id -u")
+        return 1, "", ""
+
+    _, out, _ = await until(ran, lambda one: one[0] == 0)
+    assert out.strip() == uid
+
+
+async def test_nothing_changes_when_nobody_changed(town: Town) -> None:
+    await asyncio.sleep(3)
+    found = (await town.site.instance(town.instance_id)).last_operation_id
+    await asyncio.sleep(5)
+    assert (await town.site.instance(town.instance_id)).last_operation_id == found
+
+
+async def test_no_person_is_left_behind(town: Town) -> None:
+    asked = await town.site.ask(town.instance_id, "decommission")
+    [done] = await town.site.ended(asked)
+    assert done.status == "succeeded", done.error
+    for machine in ("n1", "n2"):
+        assert await town.seen(machine, "awk -F: '$3 > 200000 && $3 < 900000000' /etc/passwd") == ""
+        assert await town.seen(machine, "ls /home") == ""
+    assert await town.seen("n1", "ls /etc/ssh/gpuaas_principals") == "root"
