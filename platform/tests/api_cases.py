@@ -305,6 +305,7 @@ _FLEET: Final[dict[str, Case]] = {
     "agent_task_start": _agent(),
     "agent_task_output": _agent({"offset": 0, "data": "aGVsbG8="}),
     "agent_task_secret": _agent(),
+    "agent_task_artifact": _agent(),
     "agent_task_end": _agent({"status": "succeeded", "code": "ok"}),
     "agent_leaving": _agent({"reason": "It moves."}),
     "agent_left": _agent({}),

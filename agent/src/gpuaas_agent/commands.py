@@ -15,10 +15,11 @@ from gpuaas_agent.journal import Journal
 from gpuaas_agent.leaving import host_clean, host_forget
 from gpuaas_agent.places import Places
 from gpuaas_agent.programs import ProgramFailed
-from gpuaas_agent.unit import unit_active, unit_stop
+from gpuaas_agent.unit import state_remove, unit_active, unit_stop
 from gpuaas_agent.wire import Ask, Refused, Unreachable, Wire
 
 OK, FAILED, NOT_ENROLLED = 0, 1, 4
+_BROUGHT = Path("/run")  # where the printed command puts what it fetched
 
 
 def enroll(places: Places, url: str, ca_digest: str | None, program: Path) -> int:
@@ -29,8 +30,14 @@ def enroll(places: Places, url: str, ca_digest: str | None, program: Path) -> in
     wish = Wish(url.rstrip("/"), token, ca_digest, program)
     try:
         config = asyncio.run(machine_enrol(places, wish))
-    except (CannotEnrol, Refused, ProgramFailed, OSError, ValueError) as error:
+    except Refused as error:
+        state_remove(places)  # it is nobody's node: nothing is kept
         return _no(str(error))
+    except (CannotEnrol, ProgramFailed, OSError, ValueError) as error:
+        return _no(str(error))
+    finally:
+        if program.parent == _BROUGHT:
+            program.unlink(missing_ok=True)
     sys.stdout.write(f"This machine is the node {config.node_name} ({config.node_id}).\n")
     return OK
 

@@ -68,7 +68,7 @@ class Agent:
                     background.cancel()
                     return 0
                 attempt = 0
-            except (Unreachable, Refused, ProgramFailed, OSError) as error:
+            except (Unreachable, Refused, NotTrusted, ProgramFailed, OSError) as error:
                 attempt = await self._trouble(error, attempt)
 
     async def _turn(self) -> bool:
@@ -76,7 +76,7 @@ class Agent:
         said = await asyncio.to_thread(self._polled)
         self._platform_now = (datetime.fromisoformat(said["now"]), time.monotonic())
         if said["signers"] is not None:
-            await asyncio.to_thread(self._learnt, said["signers"])
+            await asyncio.to_thread(self._trust.learn, said["signers"])
             return False
         if said["leave"] is not None:
             return await self._left(said["leave"])
@@ -106,22 +106,10 @@ class Agent:
         answer: dict[str, Any] = self._wire.ask(Ask(waits, body, token, seconds=POLL_SECONDS + 20))
         return answer
 
-    def _learnt(self, signed: dict[str, str]) -> None:
-        try:
-            self._trust.learn(signed)
-        except NotTrusted as error:
-            log(f"the platform's new keys are not taken: {error}")
-            time.sleep(ACCESS_RETRY_SECONDS)  # nothing it says can be followed: do not ask in haste
-
     def _access(self, signed: dict[str, str] | None) -> None:
         """Make a new direction hold, or try again with the one that did not."""
         if signed is not None:
-            try:
-                direction = self._trust.opened(signed, "access")
-            except NotTrusted as error:
-                log(f"access is not changed: {error}")
-                time.sleep(1.0)
-                return
+            direction = self._trust.opened(signed, "access")
             self._access_pending, self._access_told = direction, direction["revision"]
         if self._access_pending is None:
             return
@@ -137,12 +125,7 @@ class Agent:
         self._access_error, self._access_pending = "", None
 
     async def _accepted(self, signed: dict[str, str]) -> None:
-        try:
-            direction = await asyncio.to_thread(self._trust.opened, signed, "task")
-        except NotTrusted as error:
-            log(f"a task is not taken: {error}")
-            await asyncio.sleep(1.0)
-            return
+        direction = await asyncio.to_thread(self._trust.opened, signed, "task")
         if direction["task_id"] in self._running:
             return
         space = int(direction["spec"].get("output_bytes", 0)) + MARK_SPACE
@@ -217,12 +200,7 @@ class Agent:
         return told + timedelta(seconds=time.monotonic() - at)
 
     async def _left(self, signed: dict[str, str]) -> bool:
-        try:
-            direction = await asyncio.to_thread(self._trust.opened, signed, "leave")
-        except NotTrusted as error:
-            log(f"not leaving: {error}")
-            await asyncio.sleep(ACCESS_RETRY_SECONDS)
-            return False
+        direction = await asyncio.to_thread(self._trust.opened, signed, "leave")
         log(f"leaving: {direction['reason']}")
         residue = await asyncio.to_thread(host_clean, self._places, list(self._running))
         await asyncio.to_thread(self._say, "/agent/left", {"residue": residue}, "")

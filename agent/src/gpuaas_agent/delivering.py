@@ -6,11 +6,13 @@ tasks' runner in a thread of its own. A secret's value is in memory and in its t
 
 import base64
 import contextlib
+import errno
 import grp
 import hashlib
 import os
 import pwd
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,15 @@ from gpuaas_agent.sealing import CannotOpen, box_open
 from gpuaas_agent.wire import Wire
 
 _CHUNK = 1024 * 1024
+_CODES = {
+    errno.ENOSPC: "no_space",
+    errno.EDQUOT: "no_space",
+    errno.ENOENT: "not_found",
+    errno.EACCES: "not_allowed",
+    errno.EROFS: "not_allowed",
+    errno.EISDIR: "not_a_file",
+    errno.ELOOP: "not_a_file",
+}
 
 
 class Failed(Exception):
@@ -39,11 +50,14 @@ class Stopper:
     """Asked now and then whether to go on."""
 
     asked: bool = False
+    deadline: float | None = None
 
     def check(self) -> None:
         """Go on, or not."""
         if self.asked:
             raise Interrupted
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise Failed("timed_out", "It did not end in time and was stopped.")
 
 
 def secret_put(spec: dict[str, Any], sealed: dict[str, str], keys: list[bytes]) -> dict[str, Any]:
@@ -176,6 +190,5 @@ def _verified(part: Path, source: Source) -> None:
 
 
 def _failure(error: OSError) -> Failed:
-    codes = {28: "no_space", 122: "no_space", 2: "not_found", 13: "not_allowed", 40: "not_a_file"}
-    code = codes.get(error.errno or 0, "cannot_write")
+    code = _CODES.get(error.errno or 0, "io_error")
     return Failed(code, f"{error.filename or 'The file'}: {error.strerror}.")

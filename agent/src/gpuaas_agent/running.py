@@ -8,6 +8,7 @@ begun and has no result when nothing of it runs any more is reported as interrup
 import asyncio
 import base64
 import random
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ from gpuaas_agent.wire import Refused, Unreachable, Wire
 OUTPUT_CHUNK = 64 * 1024
 _LOOK_SECONDS = 0.2
 _LOOK_MOST = 2.0
+_REFUSALS = 5
 _INTERRUPTED = (
     "The machine went down, or the task was ended from outside, while it ran; it was not repeated."
 )
@@ -151,7 +153,10 @@ async def _secret(tools: Tools, running: Running) -> dict[str, Any]:
 async def _artifact(tools: Tools, running: Running) -> dict[str, Any]:
     """Fetch until it is there: a way that breaks off is taken again from where it broke."""
     spec = running.entry.direction["spec"]
-    for attempt in range(1_000_000):
+    attempt = refusals = 0
+    running.stopper.deadline = time.monotonic() + float(spec["timeout_seconds"])
+    while True:
+        running.stopper.check()
         answer = await _asked(tools, running.entry, "artifact")
         source = delivering.Source(answer["path"], answer["digest"], int(answer["size"]))
         try:
@@ -160,10 +165,15 @@ async def _artifact(tools: Tools, running: Running) -> dict[str, Any]:
             )
         except Unreachable:
             await asyncio.sleep(_backoff(attempt))
+            attempt += 1
+        except Refused:
+            refusals += 1  # the way was open for a while only: ask for another, but not for ever
+            if refusals >= _REFUSALS:
+                await asyncio.to_thread(delivering.artifact_forget, spec)
+                raise
         except (Interrupted, Failed):
             await asyncio.to_thread(delivering.artifact_forget, spec)
             raise
-    raise Failed("unreachable", "The platform cannot be reached.")
 
 
 async def _collect(tools: Tools, running: Running) -> dict[str, Any]:

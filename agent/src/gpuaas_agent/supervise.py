@@ -19,8 +19,10 @@ from typing import Any
 
 from gpuaas_agent.journal import Entry
 from gpuaas_agent.places import Places
+from gpuaas_agent.programs import process_watched
 
 _GRACE = 5.0
+_LINGER = 1.0
 _TAIL = 16 * 1024
 _READ = 64 * 1024
 _MARK = b"\n[... %d bytes left out ...]\n"
@@ -92,9 +94,14 @@ def _started(script: Path, direction: dict[str, Any]) -> "subprocess.Popen[bytes
 class _Stop:
     """Whether we were told to stop: systemd's way of saying that the task is cancelled."""
 
-    def __init__(self) -> None:
-        self.asked = False
-        signal.signal(signal.SIGTERM, self._heard)
+    asked = False
+
+    def __enter__(self) -> "_Stop":
+        self._before = signal.signal(signal.SIGTERM, self._heard)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, self._before)
 
     def _heard(self, _number: int, _frame: FrameType | None) -> None:
         self.asked = True
@@ -104,31 +111,35 @@ def _watched(
     process: "subprocess.Popen[bytes]", output: "_Output", deadline: float
 ) -> dict[str, Any]:
     """Read until the script has ended and nobody holds its output, or its time is over."""
-    stop, ending, why = _Stop(), 0.0, ""
+    ending, why = 0.0, ""
     pipe = process.stdout
     if pipe is None:
         raise RuntimeError("a pipe was asked for")
-    with selectors.DefaultSelector() as selector:
+    watching = process_watched(process.pid)
+    with _Stop() as stop, pipe, watching as watch, selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
-        open_pipe = True
-        while open_pipe or process.poll() is None:
-            if open_pipe and selector.select(0.2):
-                piece = os.read(pipe.fileno(), _READ)
+        selector.register(watch, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select(0.2):
+                piece = os.read(pipe.fileno(), _READ) if key.fileobj is pipe else b""
                 output.add(piece)
-                open_pipe = bool(piece)
-            elif not open_pipe:
-                time.sleep(0.02)
-            now = time.monotonic()
-            if not ending and (stop.asked or now >= deadline):
+                if not piece:
+                    selector.unregister(key.fileobj)
+            now, ended = time.monotonic(), process.poll() is not None
+            if not ending and not ended and (stop.asked or now >= deadline):
                 why, ending = ("stopped" if stop.asked else "timed_out"), now + _GRACE
                 _signal(process, signal.SIGTERM)
+            if ended:  # what it left running may hold the pipe for a moment longer
+                ending = min(ending or now + _LINGER, now + _LINGER)
             if ending and now >= ending:
                 _signal(process, signal.SIGKILL)
                 ending = now + _GRACE
-                open_pipe = open_pipe and process.poll() is None
-            if open_pipe and process.poll() is not None and not ending:
-                ending = now + _GRACE  # it left something running that holds the pipe
-    return _told(process.wait(), why)
+                if ended:
+                    break
+        status = process.wait()
+    if stop.asked and status != 0:  # systemd tells the script at the same moment as us
+        why = why or "stopped"
+    return _told(status, why)
 
 
 def _told(status: int, why: str) -> dict[str, Any]:
@@ -197,4 +208,4 @@ class _Output:
             return
         os.pwrite(self._file, data, self._at)
         self._at += len(data)
-        os.pwrite(self._length, b"%-20d" % self._at, 0)
+        os.pwrite(self._length, b"%-31d\n" % self._at, 0)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Response
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.fleet import AGENT_FILE, AgentIdentity, NodeAgent, NodeFacts, NodeTask
 from gpuaas_contract.fleet_agent import (
+    AgentArtifact,
     AgentChallenge,
     AgentDirections,
     AgentEnrol,
@@ -127,6 +128,17 @@ async def agent_task_output(call: CallDep, task_id: Id, body: AgentTaskOutput) -
 async def agent_task_secret(call: CallDep, task_id: Id) -> Response:
     """Get the secret of a running task, sealed to this machine."""
     return await reports.secret_fetch(call, task_id)
+
+
+@router.post(
+    "/agent/tasks/{task_id}/artifact",
+    operation_id="agent_task_artifact",
+    response_model=AgentArtifact,
+)
+async def agent_task_artifact(call: CallDep, task_id: Id) -> Response:
+    """Get the place where the artifact of a running task is fetched."""
+    handler = partial(reports.artifact_fetch, task_id=task_id)
+    return await mutate(call, "artifacts.delivery.create", handler)
 
 
 @router.post("/agent/tasks/{task_id}/end", operation_id="agent_task_end", response_model=NodeTask)

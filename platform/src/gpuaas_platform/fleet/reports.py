@@ -11,10 +11,12 @@ from typing import Final
 
 from fastapi import Response
 
+from gpuaas_contract.artifacts import ArtifactDeliveryCreate
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.fleet import OUTPUT_MAX_BYTES, NodeTask, TaskKind, TaskResult
-from gpuaas_contract.fleet_agent import AgentTaskEnd, AgentTaskOutput
+from gpuaas_contract.fleet_agent import AgentArtifact, AgentTaskEnd, AgentTaskOutput
 from gpuaas_contract.states import NODE_TASK, NodeTaskStatus
+from gpuaas_platform.artifacts.deliveries import delivery_issue
 from gpuaas_platform.custody.node_delivery import NodeReader, secret_seal_for
 from gpuaas_platform.fleet.speaking import agent_gone, agent_heard_require, agent_require
 from gpuaas_platform.fleet.store import agents as agent_rows
@@ -90,6 +92,21 @@ async def secret_fetch(call: Call, task_id: str) -> Response:
         correlation_id=row["correlation_id"],
     )
     return await secret_seal_for(call, reader)
+
+
+async def artifact_fetch(work: Work, task_id: str) -> Answer[AgentArtifact]:
+    """Where the machine fetches the artifact of a task that runs, for a while."""
+    node_id = agent_require(work.call)
+    row = _own(await store.task_lock(work.conn, task_id), node_id, task_id)
+    if row["kind"] != TaskKind.DELIVER_ARTIFACT or row["status"] != NodeTaskStatus.RUNNING:
+        raise PlatformError(ErrorCode.STATE_CONFLICT, "This task has no artifact to fetch now.")
+    wish = ArtifactDeliveryCreate(artifact_id=row["spec"]["artifact_id"], purpose=task_id)
+    issued = await delivery_issue(work, row["allocation_id"], wish)
+    delivery = issued.delivery
+    answer = AgentArtifact(
+        task_id=task_id, path=issued.path, digest=delivery.digest, size=delivery.size
+    )
+    return Answer(answer, secret=True)
 
 
 async def task_lost(work: Work, task_id: str) -> Answer[NodeTask]:

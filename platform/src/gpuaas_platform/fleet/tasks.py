@@ -16,6 +16,7 @@ from gpuaas_contract.custody import CustodyStatus
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.fleet import (
     OUTPUT_MAX_BYTES,
+    DeliverArtifact,
     DeliverSecret,
     NodeTask,
     NodeTaskCancel,
@@ -29,6 +30,8 @@ from gpuaas_contract.ids import Prefix
 from gpuaas_contract.operate import TimelineEntry, TimelineKind
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.states import NODE_TASK, AgentStatus, AllocationStatus, NodeTaskStatus
+from gpuaas_platform.artifacts.deliveries import deliverable_require
+from gpuaas_platform.artifacts.rules import read_require
 from gpuaas_platform.capacity.allocations import allocation_find
 from gpuaas_platform.capacity.nodes import allocation_node, node_topic
 from gpuaas_platform.custody.node_delivery import secret_find
@@ -263,6 +266,11 @@ async def _spec_require(work: Work, allocation: Allocation, body: NodeTaskCreate
             raise not_found("runtime secret", spec.secret_id)
         if secret.status is not CustodyStatus.ACTIVE:
             raise PlatformError(ErrorCode.STATE_CONFLICT, "The secret has ended.")
+    if isinstance(spec, DeliverArtifact):
+        place = Place(allocation.org_id, allocation.project_id)
+        work.require(Permission.ARTIFACT_DELIVER, place)
+        row = await deliverable_require(work.conn, place, spec.artifact_id)
+        read_require(work.call.caller, Permission.ARTIFACT_READ, row)
     if isinstance(spec, PrincipalsSet):
         for names in spec.users.values():
             for name in names:

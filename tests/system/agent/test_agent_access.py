@@ -1,0 +1,103 @@
+"""Certificates on a machine whose agent keeps its sshd: the holder's, no other's, until revoked."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import asyncssh
+import pytest
+from agent_hosts import PATIENCE, Host, enrolment_make, held
+
+from gpuaas_contract.capacity import Allocation
+from gpuaas_contract.custody import AccessGrantIssued
+
+
+@pytest.fixture
+def key() -> asyncssh.SSHKey:
+    """A key pair in memory, as a controller makes it."""
+    return asyncssh.generate_private_key("ssh-ed25519")
+
+
+async def until_refused(host: Host, key: asyncssh.SSHKey, issued: AccessGrantIssued) -> float:
+    """Until a certificate opens nothing any more; the seconds it took."""
+    began = time.monotonic()
+    while time.monotonic() < began + PATIENCE:
+        try:
+            await host.login(key, issued)
+        except asyncssh.PermissionDenied:
+            return time.monotonic() - began
+        await asyncio.sleep(0.1)
+    raise AssertionError("it still opens the machine")
+
+
+async def test_the_holders_certificate_opens_as_root_and_nobody_else(
+    host: Host, key: asyncssh.SSHKey
+) -> None:
+    issued = await host.grant(key)
+    assert await host.login(key, issued) == "root"
+    await host.machine.run("id alice || useradd -m alice")
+    with pytest.raises(asyncssh.PermissionDenied):
+        await host.login(key, issued, "alice")
+
+
+async def test_another_allocations_certificate_opens_nothing_here(
+    host: Host, other: Host, key: asyncssh.SSHKey
+) -> None:
+    made = await enrolment_make(other.ground, other.machine)
+    await other.machine.run(made.command)
+    other.allocation_id = await held(other.ground, "n2")
+    await other.access_applied()
+    theirs = await other.grant(key)
+    assert await other.login(key, theirs) == "root"
+    at_home = theirs.model_copy(update={"known_hosts": (await host.grant(key)).known_hosts})
+    with pytest.raises(asyncssh.PermissionDenied):
+        await host.login(key, at_home)
+
+
+async def test_a_revoked_certificate_is_refused_within_seconds(
+    host: Host, key: asyncssh.SSHKey, record_property: Callable[[str, object], None]
+) -> None:
+    issued, kept = await host.grant(key), await host.grant(key)
+    assert await host.login(key, issued) == "root"
+    await host.revoke(issued)
+    record_property("seconds", round(await until_refused(host, key, issued), 2))
+    assert await host.login(key, kept) == "root"
+
+
+async def test_principals_of_other_users_are_set_and_end_with_the_allocation(
+    other: Host, key: asyncssh.SSHKey
+) -> None:
+    made = await enrolment_make(other.ground, other.machine)
+    await other.machine.run(made.command)
+    await other.machine.run("id bob || useradd -m bob")
+    other.allocation_id = await held(other.ground, "n2")
+    await other.access_applied()
+    issued = await other.grant(key)
+    with pytest.raises(asyncssh.PermissionDenied):
+        await other.login(key, issued, "bob")
+    users = {"bob": [other.allocation_id]}
+    assert (await other.done({"kind": "principals_set", "users": users})).status == "succeeded"
+    assert await other.login(key, issued, "bob") == "bob"
+    folder = "/etc/ssh/gpuaas-agent/principals"
+    assert (await other.machine.run(f"ls {folder}")).stdout.split() == ["bob", "root"]
+    path = f"/allocations/{other.allocation_id}/release"
+    await other.ground.admin.post(path, None, Allocation)
+    await until_refused(other, key, issued)
+    assert (await other.machine.run(f"ls {folder}")).stdout == ""
+
+
+async def test_an_sshd_that_follows_somebody_else_is_left_alone(other: Host) -> None:
+    theirs = "TrustedUserCAKeys /etc/ssh/their_ca.pub\n"
+    await other.machine.run("cp /etc/ssh/ssh_host_ed25519_key.pub /etc/ssh/their_ca.pub")
+    await other.machine.write("/etc/ssh/sshd_config.d/10-theirs.conf", theirs)
+    made = await enrolment_make(other.ground, other.machine)
+    await other.machine.run(made.command)
+    while not (await other.agent()).access_error:  # noqa: ASYNC110 - a state of another machine
+        await asyncio.sleep(0.1)
+    agent = await other.agent()
+    assert "has a TrustedUserCAKeys of its own (/etc/ssh/their_ca.pub)" in agent.access_error
+    assert agent.access_applied is False
+    listed = await other.machine.run("ls /etc/ssh/sshd_config.d")
+    assert listed.stdout.split() == ["10-theirs.conf"]
+    await other.machine.run("rm /etc/ssh/sshd_config.d/10-theirs.conf /etc/ssh/their_ca.pub")
+    await other.access_applied(120)

@@ -1,0 +1,126 @@
+"""Tasks through everything that can break: each is done once, finished, and reported when back."""
+
+import asyncio
+
+import pytest
+from agent_hosts import Host
+
+ONCE = "echo once >> /root/count\n"
+
+
+@pytest.fixture(autouse=True)
+async def fresh(host: Host) -> None:
+    """Nothing was counted yet."""
+    await host.machine.run("rm -f /root/count /root/here /root/after")
+
+
+async def counted(host: Host) -> int:
+    """How often a script was run."""
+    return int((await host.machine.run("wc -l < /root/count")).stdout)
+
+
+async def test_an_agent_killed_in_the_middle_of_a_task(host: Host) -> None:
+    task = await host.started(ONCE + "echo one; sleep 3; echo two; touch /root/after")
+    for _ in range(3):
+        await host.machine.run("systemctl kill -s KILL gpuaas-agent", check=False)
+        await asyncio.sleep(0.3)
+    assert (await host.machine.run("pgrep -fc '[s]leep 3'", check=False)).stdout.strip() != "0"
+    ended = await host.ended(task)
+    assert ended.status == "succeeded"
+    assert await host.output(ended) == b"one\ntwo\n"
+    assert await counted(host) == 1
+
+
+async def test_an_agent_killed_all_the_time(host: Host) -> None:
+    tasks = [
+        await host.task({"kind": "run_script", "script": ONCE + f"sleep 0.2; echo {number}"})
+        for number in range(8)
+    ]
+    for _ in range(12):
+        await host.machine.run("systemctl kill -s KILL gpuaas-agent", check=False)
+        await host.machine.run("systemctl restart gpuaas-agent")
+        await asyncio.sleep(0.35)
+    for number, task in enumerate(tasks):
+        ended = await host.ended(task)
+        assert ended.status == "succeeded", ended.result
+        assert await host.output(ended) == f"{number}\n".encode()
+    assert await counted(host) == len(tasks)
+
+
+async def test_a_platform_killed_in_the_middle_of_a_task(host: Host) -> None:
+    task = await host.started(ONCE + "sleep 1; touch /root/after; seq 5000")
+    await host.ground.served.kill()
+    await host.until("test -e /root/after")
+    await host.ground.served.start()
+    ended = await host.ended(task)
+    assert ended.status == "succeeded"
+    assert (await host.output(ended)).split()[-1] == b"5000"
+    assert await counted(host) == 1
+
+
+async def test_a_partition_in_the_middle_of_a_task(host: Host) -> None:
+    task = await host.started(ONCE + "sleep 2; touch /root/after; echo finished")
+    await host.machine.cut()
+    await asyncio.sleep(4)
+    before = await host.operator.get(f"/node-tasks/{task.id}", type(task))
+    assert before.status == "running"  # silence is not an end
+    await host.machine.heal()
+    ended = await host.ended(task, 120)
+    assert (ended.status, await host.output(ended)) == ("succeeded", b"finished\n")
+    assert ended.result is not None
+    assert ended.result.seconds is not None
+    assert ended.result.seconds < 3.5  # it went on while nobody could hear of it
+    assert await counted(host) == 1
+
+
+async def test_power_lost_in_the_middle_of_a_task(host: Host) -> None:
+    task = await host.started(ONCE + "sync; sleep 60")
+    await host.machine.pull_plug()
+    waiting = await host.task({"kind": "run_script", "script": "echo awake"})
+    await host.machine.boot()
+    lost = await host.ended(task, 120)
+    assert lost.result is not None
+    assert (lost.status, lost.result.code) == ("failed", "interrupted")
+    assert await counted(host) == 1
+    assert await host.output(await host.ended(waiting)) == b"awake\n"
+
+
+async def test_a_full_disk(host: Host) -> None:
+    state = "/var/lib/gpuaas-agent"
+    await host.machine.run(
+        f"systemctl stop gpuaas-agent && cp -a {state} /root/kept && "
+        f"mount -t tmpfs -o size=4m,mode=700 tmpfs {state} && cp -a /root/kept/. {state}/ && "
+        "systemctl start gpuaas-agent"
+    )
+    try:
+        running = await host.started(ONCE + "until test -e /root/after; do sleep 0.1; done; seq 9")
+        await host.machine.run(f"cat /dev/zero > {state}/ballast", check=False)
+        refused = await host.script(ONCE)
+        assert refused.result is not None
+        assert (refused.status, refused.result.code) == ("failed", "no_space")
+        await host.machine.run("touch /root/after")
+        ended = await host.ended(running)
+        assert (ended.status, await host.output(ended)) == (
+            "succeeded",
+            b"1\n2\n3\n4\n5\n6\n7\n8\n9\n",
+        )
+        assert await counted(host) == 1
+        await host.machine.run(f"rm {state}/ballast")
+        assert (await host.script("true")).status == "succeeded"
+    finally:
+        await host.machine.run(
+            f"rm -f {state}/ballast; systemctl stop gpuaas-agent; rm -rf /root/kept;"
+            f" cp -a {state} /root/kept; umount {state} && rm -rf {state} && mv /root/kept {state}"
+            " && systemctl start gpuaas-agent"
+        )
+
+
+@pytest.mark.parametrize("seconds", [-86_400, 86_400])
+async def test_a_clock_that_is_a_day_off(host: Host, seconds: int) -> None:
+    await host.machine.skew(seconds)
+    try:
+        done = await host.script(ONCE + "echo $(( $(date +%s) ))", timeout_seconds=20)
+        assert done.status == "succeeded", done.result
+        assert await counted(host) == 1
+    finally:
+        await host.machine.skew(0)
