@@ -62,6 +62,7 @@ _VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "cancel": ("operation:cancel", "Stop an operation at the next safe point."),
     },
     "app": {"check": ("proof.commands:app_check", "Check an app's readiness for onboarding.")},
+    "mcp": {"serve": ("agents.commands:serve", "Give agents the same verbs as tools.")},
     "validate": {
         "slice": ("proof.commands:validate_slice", "Run the founding validation on a machine."),
     },
@@ -74,6 +75,7 @@ _OTHER_NAMES = {
 }
 _HELP = {
     "context": "platforms and identities you work with",
+    "mcp": "tools for agents",
     "validate": "prove the contract on a real machine",
 }
 _GROUPS = {
@@ -81,6 +83,7 @@ _GROUPS = {
     "instance": _EVERYDAY,
     "member": _EVERYDAY,
     "operation": _EVERYDAY,
+    "mcp": _LOOKING,
     "validate": _PROVING,
 }
 

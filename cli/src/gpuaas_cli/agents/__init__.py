@@ -1,0 +1,1 @@
+"""The contract's verbs as tools for agents (Model Context Protocol)."""
