@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
     from gpuaas_sdk.runtime.controller import Controller, Options
     from gpuaas_sdk.runtime.watch import Schedule
+    from gpuaas_sdk.sealing import SealingKey
     from gpuaas_sdk.state import FolderState, MemoryState, StateStore
     from gpuaas_sdk.telemetry import JsonLines, Log, Metrics, NoMetrics
 
@@ -90,6 +91,7 @@ __all__ = [
     "Schedule",
     "ScriptFailed",
     "ScriptTimedOut",
+    "SealingKey",
     "ServiceAccountKey",
     "StateStore",
     "Step",
@@ -119,6 +121,7 @@ _HOMES = {
     ),
     "runtime.controller": "Controller Options",
     "runtime.watch": "Schedule",
+    "sealing": "SealingKey",
     "state": "FolderState MemoryState StateStore",
     "telemetry": "JsonLines Log Metrics NoMetrics",
 }

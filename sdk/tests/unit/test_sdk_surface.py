@@ -23,12 +23,13 @@ AccessRefused Anonymous App AuthenticationError BearerToken Client ConflictError
 Context Controller Credentials Facts File FolderState GpuaasError JsonLines Log Look Machine
 MachineFailure MachineUnreachable Machines MemoryState Metrics NoMetrics NotFoundError Options
 PermanentError PermanentFailure PermissionDeniedError Plan ProblemError Procedure Ran Request
-Retries Schedule ScriptFailed ScriptTimedOut ServiceAccountKey StateStore Step StepFailure
-StopRequested Target TemporaryError TemporaryFailure Unit UnreachableError follow
+Retries Schedule ScriptFailed ScriptTimedOut SealingKey ServiceAccountKey StateStore Step
+StepFailure StopRequested Target TemporaryError TemporaryFailure Unit UnreachableError follow
 """
 MACHINES = """
-About Access AccessRefused CertificateAccess File Machine MachineFailure MachineUnreachable Machines
-Order Output Patience Ran ScriptFailed ScriptTimedOut SshAccess Unit Wire ssh_access
+About Access AccessRefused AgentAccess CertificateAccess File Machine MachineFailure
+MachineUnreachable Machines Order Output Patience Ran ScriptFailed ScriptTimedOut SealedKeyAccess
+SshAccess Unit Wire ssh_access
 """
 TESTING = """
 FakeClock MemoryPlatform ProofFailed Proven Stage controller_running operation_ended
@@ -36,11 +37,11 @@ operation_run prove_operation
 """
 CONTRACT = """
 Absence AbsenceReport AdapterDetail Allocation AppInstance Condition ConditionReport ConditionType
-CustodyRevoke CustodyStatus DetailReport ErrorFamily Health InstanceCreate InstanceReport
-InstanceStatus Json Manifest Member MemberReport MemberStatus Operation OperationCreate
-OperationError OperationSpec OperationStatus PlacedMember PlacementIntent Purpose Requested
-RuntimeSecret RuntimeSecretCreate RuntimeSecretDeliver RuntimeSecretDelivered SecretEncoding
-SecretRandom Severity StepState manifest_check
+CustodyRevoke CustodyStatus DetailReport ErrorFamily EventFilter GrantLogin Health InstanceCreate
+InstanceReport InstanceStatus Json Manifest Member MemberReport MemberStatus Operation
+OperationCreate OperationError OperationSpec OperationStatus Permission Person PlacedMember
+PlacementIntent Purpose Requested RuntimeSecret RuntimeSecretCreate RuntimeSecretDeliver
+RuntimeSecretDelivered SecretEncoding SecretRandom Severity StepState manifest_check
 """
 
 

@@ -27,6 +27,9 @@ class Held:
         """The pass."""
         return self.given
 
+    def refused(self) -> None:
+        """There is no other."""
+
 
 async def given_out(client: Client, allocation_id: str) -> Pass:
     """A pass for a machine."""

@@ -8,6 +8,7 @@ What is named here is public; the modules behind it are not.
 """
 
 from gpuaas_sdk.machines.access import SshAccess, ssh_access
+from gpuaas_sdk.machines.agent_wire import AgentAccess
 from gpuaas_sdk.machines.certificate import CertificateAccess
 from gpuaas_sdk.machines.failures import (
     AccessRefused,
@@ -19,6 +20,7 @@ from gpuaas_sdk.machines.failures import (
 from gpuaas_sdk.machines.machine import Machine
 from gpuaas_sdk.machines.machines import Machines
 from gpuaas_sdk.machines.scripts import About, Order
+from gpuaas_sdk.machines.sealed_key import SealedKeyAccess
 from gpuaas_sdk.machines.ssh_wire import Patience
 from gpuaas_sdk.machines.values import File, Ran, Unit
 from gpuaas_sdk.machines.wire import Access, Output, Wire
@@ -27,6 +29,7 @@ __all__ = [
     "About",
     "Access",
     "AccessRefused",
+    "AgentAccess",
     "CertificateAccess",
     "File",
     "Machine",
@@ -39,6 +42,7 @@ __all__ = [
     "Ran",
     "ScriptFailed",
     "ScriptTimedOut",
+    "SealedKeyAccess",
     "SshAccess",
     "Unit",
     "Wire",

@@ -68,6 +68,9 @@ class CertificateDoor:
         """A certificate, for a key that nobody else has."""
         return await self.desk.ask(self.allocation_id, about)
 
+    def refused(self) -> None:
+        """The next one is another anyway."""
+
 
 @dataclass(frozen=True)
 class _Asked:
@@ -140,11 +143,11 @@ class GrantDesk:
             answer = await self.client.call(request, AccessGrantsIssued)
         except ProblemError as error:
             if isinstance(error, TemporaryError):
-                return {name: _failure(name, error) for name in names}
+                return {name: failure_of(name, error) for name in names}
             each = await asyncio.gather(*(self._one(name, about) for name in names))
             return dict(zip(names, each, strict=True))
         except GpuaasError as error:
-            return {name: _failure(name, error) for name in names}
+            return {name: failure_of(name, error) for name in names}
         text = "the platform answered for other machines only"
         found: dict[str, Pass | StepFailure] = {name: AccessRefused(name, text) for name in names}
         found |= {one.grant.allocation_id: _pass(one, key) for one in answer.issued}
@@ -180,7 +183,7 @@ async def grant_ask(
     try:
         return await client.call(request, AccessGrantIssued)
     except GpuaasError as error:
-        raise _failure(allocation_id, error) from error
+        raise failure_of(allocation_id, error) from error
 
 
 def _pass(issued: AccessGrantIssued, key: asyncssh.SSHKey) -> Pass | StepFailure:
@@ -201,15 +204,15 @@ def _pass(issued: AccessGrantIssued, key: asyncssh.SSHKey) -> Pass | StepFailure
     )
 
 
-def _failure(allocation_id: str, error: GpuaasError) -> StepFailure:
-    """Why there is no certificate, as a step says it."""
+def failure_of(allocation_id: str, error: GpuaasError) -> StepFailure:
+    """Why the platform gives no access, as a step says it."""
     if isinstance(error, ProblemError) and not isinstance(error, TemporaryError):
         return _refused(allocation_id, error.code, error.problem.detail)
     delay = error.retry_after if isinstance(error, TemporaryError) else None
-    text = f"no certificate could be asked for: {error}"
+    text = f"access to it could not be asked for: {error}"
     return MachineUnreachable(allocation_id, text, code="platform_unreachable", delay=delay)
 
 
 def _refused(allocation_id: str, code: ErrorCode, detail: str) -> AccessRefused:
     known = "allocation_unknown" if code is ErrorCode.NOT_FOUND else "access_refused"
-    return AccessRefused(allocation_id, f"the platform gives no certificate: {detail}", code=known)
+    return AccessRefused(allocation_id, f"the platform gives none: {detail}", code=known)

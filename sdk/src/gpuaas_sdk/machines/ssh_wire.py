@@ -63,6 +63,10 @@ class Door(Protocol):
         """A fresh pass."""
         ...
 
+    def refused(self) -> None:
+        """The last pass did not open the machine: do not give the same again."""
+        ...
+
 
 @dataclass
 class _Live:
@@ -158,6 +162,7 @@ class SshWire:
             try:
                 connection = await self._connect(given)
             except asyncssh.PermissionDenied as error:
+                self._door.refused()
                 self._was_let_in = _now() + _REFUSED_PAUSE < give_up
                 if self._was_let_in:
                     await asyncio.sleep(_REFUSED_PAUSE)
