@@ -22,7 +22,7 @@ help: ## Show this
 setup: ## Install all that the other targets need (packages, environment, console, browser, lab image)
 	$(SETUP)
 
-demo: ## Bring up platform, console and three real local machines; Ctrl-C ends it
+demo: ## From nothing to a job's output on three real local machines; Ctrl-C ends it
 	$(SETUP) --lenient env console lab
 	@$(BIN)/python -m tools.demo
 
@@ -66,11 +66,12 @@ openapi: ## Write openapi/v1.json, the public contract, from the code, and the c
 	@mv openapi/v1.json.new openapi/v1.json
 	@$(BIN)/python -m tools.cli_contract
 
-docs: ## Write the pages in docs/ that the code already says (settings, states)
+docs: ## Write the pages in docs/ that the code already says (settings, states, permissions)
 	$(SETUP) env
 	$(BIN)/python -m tools.document
 	$(BIN)/python -m tools.states
 	$(BIN)/python -m tools.manifest_guide
+	$(BIN)/python -m tools.rbac
 
 lock: ## Write the locks in requirements/ (UPGRADE=1 moves the pins)
 	$(SETUP) uv

@@ -1,8 +1,11 @@
-"""`make demo`: platform, console and three real machines, up until Ctrl-C; called by make alone.
+"""`make demo`: from nothing to a job's output on three real machines; called by make alone.
 
-What it makes lives in .data/demo and in a lab named `demo`; what it starts it ends, in
-reverse order. Where machines cannot boot, the rest still comes up and says what is missing. It
-must not do anything a person could not do by hand with the commands it prints.
+Platform and console, a tenant with a project that holds the machines, the Slurm app's controller as
+a process of its own, a deploy through the public API with its live progress, a job. Then all of
+it stays up until Ctrl-C. Every demo begins from nothing; what it makes lives in .data/demo and in a
+lab named `demo`, and what it starts it ends, in reverse order. Where machines cannot boot, platform
+and console still come up and say what is missing. It must not do anything a person could not do by
+hand.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -22,22 +24,29 @@ import sys
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
+from typing import TypeVar
 
-from gpuaas_lab import Lab, LabError, Machine
+from gpuaas_contract.apps import AppInstance
+from gpuaas_contract.identity import PersonalTokenCreate, SignIn
+from gpuaas_lab import Lab, LabError
+from gpuaas_sdk import BearerToken, Client
+from gpuaas_sdk.sign_in import password_sign_in
+from tools.demo_cluster import Cluster, DemoFailed, cluster_deploy, job_run
+from tools.ground import Ground, ground_found
 from tools.progress import ROOT
+from tools.served import Served, ServedError, served
+from tools.slurm_site import bundles_publish, slurm_up
+
+T = TypeVar("T")
 
 HOME = ROOT / ".data" / "demo"
 BIN = ROOT / ".venv" / "bin"
 CONSOLE = ROOT / "console" / "dist"
 MACHINES = 3
 LAB = "demo"
+SUITE = "bookworm"
+PORT = "8470"
 ADMINISTRATOR = "admin@demo.example"
-PATIENCE_S = 60.0
-
-# The platform ends in order also when the demo itself is killed.
-_WITH_US = ("setpriv", "--pdeathsig", "TERM") if shutil.which("setpriv") else ()
 
 
 class DemoError(Exception):
@@ -53,7 +62,7 @@ def main(arguments: list[str]) -> int:
             return 1 if forget else 0
         try:
             asyncio.run(_forget() if forget else _demo())
-        except DemoError as error:
+        except (DemoError, DemoFailed, ServedError) as error:
             print(f"  demo: {error}", file=sys.stderr)
             return 1
     return 0
@@ -64,58 +73,92 @@ async def _demo() -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    await _forget()
     async with contextlib.AsyncExitStack() as stack:
-        process, address = await stack.enter_async_context(_platform())
-        (HOME / "address").write_text(address)
-        machines = await _unless(stop, _machines(stack))
-        if stop.is_set():
+        up = await _unless(stop, _all_up(stack))
+        if up is None:
             return
-        print(_welcome(address, machines))
-        ended = asyncio.create_task(process.wait())
+        ended = asyncio.create_task(up.platform.ended())
         asked = asyncio.create_task(stop.wait())
         await asyncio.wait({ended, asked}, return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
         if not stop.is_set():
-            raise DemoError(f"the platform ended by itself: {_last_line(HOME / 'platform.log')}")
-        print("\n  ending: machines, platform, database …", flush=True)
-    print(f"  ended; the data stays in {_data_dir()}, make demo takes it up again")
+            raise DemoError(f"the platform ended by itself (log: {up.platform.log})")
+        ended.cancel()
+        print("\n  ending: controller, platform, database, machines …", flush=True)
+    print("  ended; make demo begins from nothing again")
 
 
 async def _forget() -> None:
     """Remove what earlier demos left: data, and machines of one that was killed."""
     if os.geteuid() == 0:
         await Lab.down(LAB)
-    _password_file().unlink()
-    for folder in (_data_dir(), HOME):
+    _password_file().unlink(missing_ok=True)
+    for folder in (_data_dir(), HOME / "logs"):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Up:
+    """What is up, for the end and for the welcome."""
+
+    def __init__(self, platform: Served) -> None:
+        self.platform = platform
+        self.ground: Ground | None = None
+        self.cluster: Cluster | None = None
+
+
+async def _all_up(stack: contextlib.AsyncExitStack) -> _Up:
+    lab = await _machines(stack)
+    up = _Up(await stack.enter_async_context(_platform(lab)))
+    (HOME / "address").write_text(up.platform.url)
+    if lab is None:
+        print(_welcome(up, None))
+        return up
+    up.ground = await _ground(stack, up.platform, lab)
+    began = time.monotonic()
+    bundles = await bundles_publish(up.ground, SUITE)
+    size = sum(one.size or 0 for one in bundles) / 1e6
+    _step("packages", f"{len(bundles)} bundles published, {size:.0f} MB", began)
+    began = time.monotonic()
+    site = await stack.enter_async_context(slurm_up(up.ground))
+    _step("controller", "gpuaas-slurm works for the project", began)
+    up.cluster = await cluster_deploy(site)
+    await job_run(up.ground, up.cluster)
+    print(_welcome(up, up.cluster.instance))
+    return up
 
 
 # --- the platform ----------------------------------------------------------------------------
 
 
 @contextlib.asynccontextmanager
-async def _platform() -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+async def _platform(lab: Lab | None) -> AsyncIterator[Served]:
     """The platform as an operator starts it, in its own process, with the console beside it."""
     began = time.monotonic()
-    log = HOME / "platform.log"
-    with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            *_WITH_US,
-            *(BIN / "gpuaas-platform", "serve", "--data-dir", _data_dir()),
-            env=_platform_environment(),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-    try:
-        address = await _answering(process, log)
-        _step("platform", f"answers on {address}", began)
-        yield process, address
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
+    data = _data_dir()
+    data.mkdir(mode=0o711, parents=True, exist_ok=True)
+    async with served(data, _settings(lab)) as platform:
+        _step("platform", f"answers on {platform.url}", began)
+        yield platform
+
+
+def _settings(lab: Lab | None) -> dict[str, str]:
+    password = _password_file()
+    password.parent.mkdir(parents=True, exist_ok=True)
+    password.touch(mode=0o600)
+    password.write_text(f"{secrets.token_urlsafe(12)}\n")
+    host = "127.0.0.1" if lab is None else f"127.0.0.1,{lab.host_address}"
+    settings = {
+        "GPUAAS_PORT": PORT,
+        "GPUAAS_HOST": host,
+        "GPUAAS_LOG_FORMAT": "console",
+        "GPUAAS_BOOTSTRAP_ADMIN_EMAIL": ADMINISTRATOR,
+        "GPUAAS_BOOTSTRAP_ADMIN_PASSWORD_FILE": str(password),
+    }
+    settings |= {name: value for name, value in os.environ.items() if name.startswith("GPUAAS_")}
+    if (CONSOLE / "index.html").exists():
+        settings.setdefault("GPUAAS_CONSOLE_DIR", str(CONSOLE))
+    return settings
 
 
 def _data_dir() -> Path:
@@ -126,75 +169,44 @@ def _data_dir() -> Path:
     return Path("/var/lib/gpuaas-demo") / hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
 
 
-def _platform_environment() -> dict[str, str]:
-    env = {
-        "GPUAAS_LOG_FORMAT": "console",
-        "GPUAAS_BOOTSTRAP_ADMIN_EMAIL": ADMINISTRATOR,
-        "GPUAAS_BOOTSTRAP_ADMIN_PASSWORD_FILE": str(_password_file()),
-        **os.environ,
-    }
-    if (CONSOLE / "index.html").exists():
-        env.setdefault("GPUAAS_CONSOLE_DIR", str(CONSOLE))
-    return env
-
-
 def _password_file() -> Path:
-    """The administrator's password, made once and kept beside the data it opens."""
-    file = _data_dir().with_suffix(".password")
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch(mode=0o600)
-        file.write_text(f"{secrets.token_urlsafe(12)}\n")
-    return file
+    """The administrator's password, beside the data it opens."""
+    return _data_dir().with_suffix(".password")
 
 
-async def _answering(process: asyncio.subprocess.Process, log: Path) -> str:
-    """Wait until the platform says where it is, and says it is ready."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        if process.returncode is not None:
-            raise DemoError(f"the platform did not start: {_last_line(log)}")
-        address = _address(log)
-        if address is not None:
-            ready = await asyncio.to_thread(_ready, address)
-            if ready:
-                return address
-        await asyncio.sleep(0.05)
-    raise DemoError(f"the platform was not ready after {PATIENCE_S:.0f} s (log: {log})")
+# --- machines, and a project that holds them ---------------------------------------------------
 
 
-def _address(log: Path) -> str | None:
-    """Where the platform said it listens, once it has."""
-    found = re.search(r" on (http://\S+)\n", log.read_text(errors="replace"))
-    return found[1] if found else None
-
-
-def _ready(address: str) -> bool:
-    try:
-        with urlopen(f"{address}/api/v1/health/ready", timeout=5) as answer:  # noqa: S310 - our own loopback address
-            return bool(answer.status == 200)
-    except (URLError, TimeoutError):
-        return False
-
-
-# --- the machines ----------------------------------------------------------------------------
-
-
-async def _machines(stack: contextlib.AsyncExitStack) -> list[Machine]:
+async def _machines(stack: contextlib.AsyncExitStack) -> Lab | None:
     """Three booted machines, or none with what is missing said."""
     began = time.monotonic()
     missing = await _missing()
     if missing:
         _step("machines", "none: this host cannot boot them", began)
         print(*(f"             {line}" for line in missing), sep="\n", flush=True)
-        return []
+        return None
     try:
-        lab = await stack.enter_async_context(Lab.up(LAB, MACHINES))
+        lab = await stack.enter_async_context(Lab.up(LAB, MACHINES, suite=SUITE))
     except LabError as error:
         _step("machines", f"none: {error}", began)
-        return []
+        return None
     _step("machines", f"{len(lab.machines)} booted and reached by ssh", began)
-    return lab.machines
+    return lab
+
+
+async def _ground(stack: contextlib.AsyncExitStack, platform: Served, lab: Lab) -> Ground:
+    """Sign in as the administrator, and make what the machines belong to."""
+    began = time.monotonic()
+    password = _password_file().read_text().strip()
+    async with Client(platform.url) as nobody:
+        who = SignIn(email=ADMINISTRATOR, password=password)
+        token = await password_sign_in(nobody, who, PersonalTokenCreate(name="demo"))
+    admin = await stack.enter_async_context(Client(platform.url, BearerToken(token.secret)))
+    ground = await ground_found(platform, lab, admin, password, "demo")
+    await asyncio.gather(*(ground.node_add(machine) for machine in lab.machines))
+    await ground.hold(*(machine.name for machine in lab.machines))
+    _step("project", f"research of tenant demo holds {len(ground.held)} machines", began)
+    return ground
 
 
 async def _missing() -> list[str]:
@@ -210,7 +222,7 @@ async def _missing() -> list[str]:
     ]
 
 
-async def _unless(stop: asyncio.Event, work: Coroutine[None, None, list[Machine]]) -> list[Machine]:
+async def _unless(stop: asyncio.Event, work: Coroutine[None, None, T]) -> T | None:
     """Await work that Ctrl-C may end early."""
     task = asyncio.create_task(work)
     asked = asyncio.create_task(stop.wait())
@@ -220,14 +232,15 @@ async def _unless(stop: asyncio.Event, work: Coroutine[None, None, list[Machine]
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-        return []
+        return None
     return task.result()
 
 
 # --- what the person reads -------------------------------------------------------------------
 
 
-def _welcome(address: str, machines: list[Machine]) -> str:
+def _welcome(up: _Up, instance: AppInstance | None) -> str:
+    address = up.platform.url
     lines = [""]
     if (CONSOLE / "index.html").exists():
         lines += [
@@ -235,22 +248,26 @@ def _welcome(address: str, machines: list[Machine]) -> str:
             f"  sign in   {ADMINISTRATOR}   {_password_file().read_text().strip()}",
         ]
     lines += [f"  API       {address}/api/v1/version"]
-    if machines:
-        lines += [f"  {machine.name:<9} {machine.address}" for machine in machines]
-        lines += ["", f"  log in    .venv/bin/gpuaas-lab ssh {machines[0].name} --name {LAB}"]
+    if instance is not None and up.ground is not None:
+        lines += [
+            (
+                f"  cluster   {instance.resource_name}: {instance.status}, {instance.health}"
+                f" (Slurm {instance.runtime_version})"
+            ),
+            *(f"  {m.name:<9} {m.address}" for m in up.ground.lab.machines),
+            "",
+            (
+                f"  log in    .venv/bin/gpuaas-lab ssh {up.ground.lab.machines[0].name}"
+                f" --name {LAB}   then sinfo, srun, sbatch"
+            ),
+        ]
     else:
         lines += ["", "  Machines you reach over ssh can take their place once enrolled."]
-    lines += ["  logs      .data/demo/platform.log", "  Ctrl-C ends the demo."]
-    return "\n".join(lines)
+    return "\n".join([*lines, f"  logs      {up.platform.log}", "  Ctrl-C ends the demo."])
 
 
 def _step(what: str, result: str, began: float) -> None:
     print(f"  {what:<10} {result:<44} {time.monotonic() - began:6.1f} s", flush=True)
-
-
-def _last_line(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return f"{lines[-1] if lines else 'it said nothing'} (log: {log.relative_to(ROOT)})"
 
 
 # --- one demo a checkout -----------------------------------------------------------------------

@@ -62,6 +62,11 @@ class Served:
             )
         await self._ready()
 
+    async def ended(self) -> None:
+        """Wait until it ends by itself."""
+        if self._process is not None:
+            await self._process.wait()
+
     async def kill(self) -> None:
         """Kill -9: no handler of it runs."""
         await self._end(kill=True)

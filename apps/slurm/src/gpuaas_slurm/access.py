@@ -57,7 +57,12 @@ def access_bundle(
             {"does": "Which nodes are out, and why?", "command": "sinfo -R"},
             {"does": "Every node with its state", "command": "sinfo -N -l"},
         ],
-        "first_job": {"file": "first.sh", "script": script, "submit": "sbatch first.sh"},
+        "first_job": {
+            "file": "first.sh",
+            "script": script,
+            "submit": "sbatch first.sh",
+            "note": "Its output is written where it ran, unless the machines share a file system.",
+        },
     }
     bundle["markdown"] = _markdown(bundle)
     return bundle
@@ -91,6 +96,6 @@ def _markdown(bundle: Mapping[str, Any]) -> str:
         bundle["first_job"]["script"].rstrip(),
         "```",
         "",
-        f"Then `{bundle['first_job']['submit']}`.",
+        f"Then `{bundle['first_job']['submit']}`. {bundle['first_job']['note']}",
     ]
     return "\n".join(lines)
