@@ -9,6 +9,8 @@ export type Notice =
   | { readonly id: string; readonly kind: "done"; readonly text: string; readonly href?: string };
 
 const MOST = 5;
+/** What went well is said for a while; what did not stays until it is dismissed. */
+const DONE_FOR_MS = 15_000;
 
 export const notices = createStore<readonly Notice[]>([]);
 
@@ -19,7 +21,9 @@ export function noticeAdd(problem: Problem): void {
 
 /** Says that something was done, with a link to where it can be followed. */
 export function noticeDone(text: string, href?: string): void {
-  add({ id: `done:${text}`, kind: "done", text, ...(href === undefined ? {} : { href }) });
+  const id = `done:${text}`;
+  add({ id, kind: "done", text, ...(href === undefined ? {} : { href }) });
+  setTimeout(() => noticeDismiss(id), DONE_FOR_MS);
 }
 
 export function noticeDismiss(id: string): void {

@@ -6,6 +6,7 @@
 import { api, call, onUnauthenticated } from "../api/client.ts";
 import type { Whoami } from "../api/contract.ts";
 import { Problem } from "../api/problem.ts";
+import { backoffDelay } from "../live/backoff.ts";
 import { connection } from "../live/connection.ts";
 import { createStore } from "../live/store.ts";
 import { forgetReadings } from "../live/use-live.ts";
@@ -56,7 +57,19 @@ export async function sessionRead(): Promise<void> {
   } catch (thrown) {
     // A 401 has been dealt with by sessionEnded; after any other failure we know what we knew.
     if (!(thrown instanceof Problem)) throw thrown;
+    if (session.get().kind === "unknown") askAgain();
+    else failures = 0;
   }
+}
+
+let failures = 0;
+
+/** Nothing can be shown before it is known who looks: the question is asked until it is answered. */
+function askAgain(): void {
+  failures += 1;
+  setTimeout(() => {
+    if (session.get().kind === "unknown") void sessionRead();
+  }, backoffDelay(failures));
 }
 
 /** What to call the person who is signed in. */

@@ -72,6 +72,7 @@ const COLUMNS = [
     id: "name",
     header: "Allocation",
     isRowHeader: true,
+    minWidth: 120,
     cell: ({ allocation }: Offer) => allocation.name,
   },
   {
@@ -84,7 +85,12 @@ const COLUMNS = [
       </>
     ),
   },
-  { id: "region", header: "Region", cell: ({ allocation }: Offer) => allocation.region },
+  {
+    id: "region",
+    header: "Region",
+    minWidth: 100,
+    cell: ({ allocation }: Offer) => allocation.region,
+  },
   {
     id: "price",
     header: "Per hour",
@@ -94,6 +100,7 @@ const COLUMNS = [
   {
     id: "why",
     header: "Can be chosen",
+    minWidth: 180,
     cell: ({ why }: Offer) =>
       why === null ? (
         <StatusIndicator type="success">Yes</StatusIndicator>

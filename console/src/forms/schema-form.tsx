@@ -11,7 +11,7 @@ import type { FieldError } from "../api/problem.ts";
 import { type FormContext, FormPlace } from "./context.ts";
 import { readAt, writtenAt } from "./pointers.ts";
 import { type Field, type FieldSchema, text, visibleFields } from "./schema.ts";
-import { WIDE_WIDGETS, widgetFor } from "./widgets.tsx";
+import { LABELLED_WIDGETS, WIDE_WIDGETS, widgetFor } from "./widgets.tsx";
 
 interface SchemaFormProps {
   readonly schema: FieldSchema;
@@ -92,22 +92,29 @@ function OneField({ field, drawing }: { readonly field: Field; readonly drawing:
   const Widget = widgetFor(field.widget);
   const error = drawing.errorOf(field.pointer);
   const { schema } = field;
+  const labelled = LABELLED_WIDGETS.has(field.widget);
+  const widget = (
+    <Widget
+      field={field}
+      value={readAt(drawing.value, field.pointer) as Json | undefined}
+      onChange={(next) => drawing.change(field.pointer, next)}
+      disabled={field.fixed}
+      invalid={error !== null}
+    />
+  );
   return (
-    <FormField
-      label={<FieldLabel field={field} />}
-      description={text(schema.description) ?? text(schema["x-help"])}
-      constraintText={constraint(field)}
-      errorText={error === null ? null : `${field.title} ${error}.`.replace("..", ".")}
-      stretch={WIDE_WIDGETS.has(field.widget)}
-    >
-      <Widget
-        field={field}
-        value={readAt(drawing.value, field.pointer) as Json | undefined}
-        onChange={(next) => drawing.change(field.pointer, next)}
-        disabled={field.fixed}
-        invalid={error !== null}
-      />
-    </FormField>
+    <SpaceBetween size="xxs">
+      <FormField
+        label={<FieldLabel field={field} />}
+        description={text(schema.description) ?? text(schema["x-help"])}
+        constraintText={constraint(field)}
+        errorText={error === null ? null : `${field.title} ${error}.`.replace("..", ".")}
+        stretch={WIDE_WIDGETS.has(field.widget)}
+      >
+        {!labelled && widget}
+      </FormField>
+      {labelled && widget}
+    </SpaceBetween>
   );
 }
 

@@ -4,6 +4,7 @@
 import { api, call } from "../api/client.ts";
 import type { Allocation, AppInstance, Place, Schemas, Sku } from "../api/contract.ts";
 import { pageQuery, readPages } from "../api/pages.ts";
+import { Problem } from "../api/problem.ts";
 import { type Live, useLive } from "../live/use-live.ts";
 
 export interface Offer {
@@ -42,7 +43,14 @@ async function readOffers(
       sku: skus.find(({ name }) => name === allocation.sku) ?? null,
       why: reason(allocation, instance) ?? denials(denied, allocation),
     }))
-    .sort((one, other) => Number(one.why !== null) - Number(other.why !== null));
+    .sort(byOffer);
+}
+
+/** Those that can be chosen first, each part by name. */
+function byOffer(one: Offer, other: Offer): number {
+  const offered = Number(one.why !== null) - Number(other.why !== null);
+  const { name } = one.allocation;
+  return offered || name.localeCompare(other.allocation.name, undefined, { numeric: true });
 }
 
 export async function readAllocations(
@@ -112,12 +120,18 @@ async function denial(
   question: { dimension: Dimension; value: string },
   signal: AbortSignal,
 ): Promise<string | null> {
-  const { data } = await api.GET("/api/v1/projects/{project_id}/effective-policy", {
-    params: { path: { project_id: projectId }, query: question },
-    signal,
-  });
-  const decision = data?.decision;
-  return decision && !decision.allowed ? `Policy forbids it: ${decision.message}` : null;
+  try {
+    const { decision } = await call(
+      api.GET("/api/v1/projects/{project_id}/effective-policy", {
+        params: { path: { project_id: projectId }, query: question },
+        signal,
+      }),
+    );
+    return decision && !decision.allowed ? `Policy forbids it: ${decision.message}` : null;
+  } catch (thrown) {
+    if (!(thrown instanceof Problem)) throw thrown;
+    return null;
+  }
 }
 
 function denials(denied: Denials, { sku, region }: Allocation): string | null {

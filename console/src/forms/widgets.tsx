@@ -33,6 +33,9 @@ export const WIDE_WIDGETS: ReadonlySet<string> = new Set([
   "key_value",
 ]);
 
+/** Widgets of many parts, each with a label of its own, which the field's label must not take over. */
+export const LABELLED_WIDGETS: ReadonlySet<string> = new Set(["allocation_picker", "key_value"]);
+
 export function widgetFor(name: string): ComponentType<WidgetProps> {
   return WIDGETS[name] ?? JsonInput;
 }

@@ -3,7 +3,7 @@
  * while the platform does not answer, rests while the page is hidden, and reads at once when the
  * page or the network comes back. */
 
-import { Problem } from "../api/problem.ts";
+import { Problem, problemFromFailure } from "../api/problem.ts";
 import { backoffDelay } from "./backoff.ts";
 import { type ConnectionState, stateAfterFailures } from "./connection.ts";
 
@@ -93,7 +93,9 @@ async function attempt<T>(
   try {
     return { value: await read(AbortSignal.any([stopped, AbortSignal.timeout(PATIENCE_MS)])) };
   } catch (thrown) {
-    if (thrown instanceof Problem) return thrown;
+    // A body that was cut off, by us or by the clock, throws what the browser throws.
+    const cut = stopped.aborted || thrown instanceof DOMException;
+    if (cut || thrown instanceof Problem) return problemFromFailure(thrown, null);
     throw thrown;
   }
 }

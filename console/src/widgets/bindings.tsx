@@ -208,7 +208,7 @@ function takeColumn(take: (binding: Binding) => void): Column<Binding> {
       binding.source === "direct" && (
         <Button
           variant="inline-link"
-          ariaLabel={`Take ${binding.role_name} from ${binding.principal_name}`}
+          ariaLabel={`Take away ${binding.role_name} from ${binding.principal_name}`}
           onClick={() => take(binding)}
         >
           Take away

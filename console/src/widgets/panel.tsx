@@ -81,12 +81,17 @@ function content(panel: Panel, scene: PanelScene): ReactNode | null {
   }
 }
 
-function sourceOf(panel: Panel, { instance, members, operations }: PanelScene): unknown {
+function sourceOf(panel: Panel, scene: PanelScene): unknown {
+  const { instance, members, operations, allocationName } = scene;
   switch (panel.source ?? "instance") {
     case "instance":
       return instance;
     case "members":
-      return members;
+      // Members are called by what the app calls their machine, or by their allocation's name.
+      return members.map((member) => ({
+        ...member,
+        resource_name: member.node || allocationName(member.allocation_id),
+      }));
     case "operations":
       return operations;
     default:
@@ -131,19 +136,12 @@ function Rows({ panel, source }: { readonly panel: Kind<"table">; readonly sourc
         header: label,
         isRowHeader: at === 0,
         cell: (row: unknown) => (
-          <Value value={cellOf(row, pointer)} format={format} label={label} />
+          <Value value={readAt(row, pointer)} format={format} label={label} />
         ),
       }))}
       empty={<Box color="text-body-secondary">{panel.empty || "There are none."}</Box>}
     />
   );
-}
-
-/** Members are called by what the app calls their machine; the read model says so under `node`. */
-function cellOf(row: unknown, pointer: string): unknown {
-  const value = readAt(row, pointer);
-  if (value !== undefined || pointer !== "/resource_name") return value;
-  return readAt(row, "/node") || readAt(row, "/allocation_id");
 }
 
 interface StatusFactsProps {

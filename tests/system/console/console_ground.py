@@ -1,7 +1,7 @@
-"""A whole site for the browser: a served platform with the console, tenants, people, machines to hold,
-and the template app with its real controller as a process of its own.
+"""A whole site for the browser: a served platform with the console, people, machines to hold, and
+the template app with its real controller as a process of its own.
 
-Made once for the browser tests. Everything is done through the public API, as an administrator would.
+Made once for the browser tests, through the public API, as an administrator would make it.
 """
 
 import json
@@ -177,7 +177,7 @@ def _kinds(admin: Api) -> None:
     small = {"display_name": "Small", "cpus": 16, "memory_mib": 65536, "price_per_hour": "0.5"}
     admin.made("/skus", {"name": "small", **small})
     large = {
-        "display_name": "8 × H200", "cpus": 192, "memory_mib": 2097152,
+        "display_name": "Eight H200", "cpus": 192, "memory_mib": 2097152,
         "gpus": 8, "gpu_model": "H200", "price_per_hour": "21.4",
     }  # fmt: skip
     admin.made("/skus", {"name": "h200-8", **large})

@@ -158,7 +158,11 @@ function priceColumn(open: (sku: Sku) => void): Column<Sku> {
     id: "price",
     header: "Change",
     cell: (sku) => (
-      <Button variant="inline-link" ariaLabel={`Price of ${sku.name}`} onClick={() => open(sku)}>
+      <Button
+        variant="inline-link"
+        ariaLabel={`Set the price of ${sku.name}`}
+        onClick={() => open(sku)}
+      >
         Set the price
       </Button>
     ),

@@ -13,7 +13,7 @@ import { useProject, useTenantNames } from "../../app/place.ts";
 import { type Offer, useOffers } from "../../forms/use-offers.ts";
 import { allocationsOf, componentTitle, seatsOf, topologyFor } from "../../manifest/placement.ts";
 import { HOURS_A_MONTH, money, type Price, priceOf, skuText } from "../../manifest/price.ts";
-import { JsonView } from "../../widgets/json-view.tsx";
+import { Answers } from "../../widgets/answers.tsx";
 import { sentence } from "../../widgets/words.ts";
 import type { Draft } from "./draft.ts";
 
@@ -71,7 +71,13 @@ export function Review({ app, draft, manifest, input, onEdit }: ReviewProps) {
           </Header>
         }
       >
-        <JsonView value={input} />
+        <Answers
+          schema={operation.input as JsonObject}
+          value={input}
+          nameOf={(id) =>
+            machines.find(({ allocation }) => allocation.id === id)?.allocation.name ?? id
+          }
+        />
       </Container>
       {operation.confirmation && (
         <Alert type="info" header={operation.confirmation.title}>

@@ -5,7 +5,10 @@ import Box from "@cloudscape-design/components/box";
 import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
 import SpaceBetween from "@cloudscape-design/components/space-between";
-import { isJsonObject } from "../../api/contract.ts";
+import { isJsonObject, type JsonObject } from "../../api/contract.ts";
+import { placeOf } from "../../app/place.ts";
+import { useOffers } from "../../forms/use-offers.ts";
+import { Answers } from "../../widgets/answers.tsx";
 import { EventTable } from "../../widgets/event-table.tsx";
 import { JsonView } from "../../widgets/json-view.tsx";
 import { Markdown } from "../../widgets/markdown.tsx";
@@ -76,8 +79,12 @@ export function DetailTab({ instance, members }: InstanceTabProps) {
   );
 }
 
-export function SettingsTab({ instance }: InstanceTabProps) {
+export function SettingsTab({ instance, manifest }: InstanceTabProps) {
   const { settings, settings_revision, settings_applied_revision } = instance;
+  const offers = useOffers(placeOf(instance), instance);
+  const form = manifest?.operations.find(({ purpose }) => purpose === "deploy")?.input;
+  const nameOf = (id: string) =>
+    offers.value?.find(({ allocation }) => allocation.id === id)?.allocation.name ?? id;
   return (
     <Container header={<Header variant="h2">Settings</Header>}>
       <SpaceBetween size="m">
@@ -88,7 +95,11 @@ export function SettingsTab({ instance }: InstanceTabProps) {
             .
           </Alert>
         )}
-        <JsonView value={settings} copies />
+        {form === undefined ? (
+          <JsonView value={settings} copies />
+        ) : (
+          <Answers schema={form as JsonObject} value={settings as JsonObject} nameOf={nameOf} />
+        )}
       </SpaceBetween>
     </Container>
   );

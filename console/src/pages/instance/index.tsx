@@ -3,6 +3,7 @@
 import Badge from "@cloudscape-design/components/badge";
 import Container from "@cloudscape-design/components/container";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import Tabs from "@cloudscape-design/components/tabs";
 import { useEffect, useState } from "react";
@@ -154,9 +155,9 @@ function Summary({ instance, members, manifest }: SummaryProps) {
             {
               label: "Correlation id",
               value: (
-                <a href={`/correlations/${encodeURIComponent(instance.correlation_id)}`}>
+                <Link href={`/correlations/${encodeURIComponent(instance.correlation_id)}`}>
                   {instance.correlation_id}
-                </a>
+                </Link>
               ),
             },
             { label: "Created", value: <Moment at={instance.created_at} /> },

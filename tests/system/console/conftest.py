@@ -1,0 +1,120 @@
+"""The site and the browser for the console's tests, made once; and people who visit with a browser.
+
+    async def test_something(visit: Visit) -> None:
+        page = await visit(OWNER)
+
+Needs the built console and a chromium; the set-up brings both. Without them the tests skip with
+the reason in one line, and fail where nothing may skip.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from console_ground import CONSOLE, PASSWORD, Ground, ground
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    async_playwright,
+    expect,
+)
+
+Visit = Callable[..., Awaitable[Page]]
+Picture = Callable[[Page, str], Awaitable[None]]
+expect.set_options(timeout=45_000)
+
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[Ground]:
+    """The platform with the console, people and machines, and the template app at work."""
+    if not (CONSOLE / "index.html").exists():
+        pytest.skip("the console is not built: make setup")
+    with ground() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+async def browser(anyio_backend: str) -> AsyncIterator[Browser]:
+    """A real chromium."""
+    program = os.environ.get("GPUAAS_BROWSER") or shutil.which("chromium")
+    if program is None:
+        pytest.skip("there is no chromium: make setup")
+    async with async_playwright() as playwright:
+        made = await playwright.chromium.launch(executable_path=program, args=list(QUIET))
+        yield made
+        await made.close()
+
+
+@pytest.fixture
+async def visit(browser: Browser, site: Ground) -> AsyncIterator[Visit]:
+    """Open the console as somebody who was never here; signed in when an email is given.
+
+    What the page complains of fails the test, but for answers it must be able to take.
+    """
+    contexts: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    async def open_(email: str | None = None, *, width: int = 1280, height: int = 900) -> Page:
+        context = await browser.new_context(
+            base_url=site.home, viewport={"width": width, "height": height}, locale="en-GB"
+        )
+        contexts.append(context)
+        page = await context.new_page()
+        page.set_default_timeout(45_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: _listen(message, complaints))
+        if email is not None:
+            await sign_in(page, email)
+        return page
+
+    yield open_
+    for context in contexts:
+        await context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+async def picture() -> Picture:
+    """Take a picture of a page, light and dark, where GPUAAS_PICTURES names a folder for them."""
+    folder = os.environ.get("GPUAAS_PICTURES")
+
+    async def take(page: Page, name: str) -> None:
+        if folder is None:
+            return
+        for scheme in ("light", "dark"):
+            await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+            await page.wait_for_timeout(300)  # the colours fade over
+            await page.screenshot(path=Path(folder) / f"console-{name}-{scheme}.png")
+        await page.emulate_media(color_scheme="light")
+
+    return take
+
+
+async def sign_in(page: Page, email: str, password: str = PASSWORD) -> None:
+    """Sign in on the sign-in page, as a person does."""
+    await page.goto("/sign-in")
+    await page.get_by_label("Email").fill(email)
+    await page.get_by_label("Password").fill(password)
+    await page.get_by_role("button", name=re.compile("^sign in", re.IGNORECASE)).click()
+    await page.wait_for_url("**/home")
+
+
+def _listen(message: ConsoleMessage, complaints: list[str]) -> None:
+    """Chromium tells of every answer that is not a success; those are the page's to deal with."""
+    if message.type == "error" and not message.text.startswith("Failed to load resource"):
+        complaints.append(message.text)

@@ -1,0 +1,131 @@
+"""An app nobody has heard of is drawn from its manifest alone; and what was typed into its wizard
+outlives the session, a reload and a lost answer."""
+
+import re
+from typing import Any
+
+from console_ground import OWNER, PASSWORD, Ground, publish, template_manifest
+from playwright.async_api import Page, Route, expect
+
+
+async def test_an_unknown_app_is_deployed_from_its_manifest_alone(
+    visit: Any, site: Ground, picture: Any
+) -> None:
+    site.hold("led-01", "led-02")
+    publish(site, "ledger", _ledger(), "3.0.0")
+    site.admin.made(
+        f"/projects/{site.project_id}/policy-overlays",
+        {"name": "no-large", "rules": {"skus": {"deny": ["h200-*"]}}},
+    )
+    site.hold("led-big", sku="small")
+    page = await visit(OWNER)
+    with site.controller("ledger"):
+        await _configure(page, site, "books")
+        await picture(page, "extension")
+        await page.get_by_role("button", name="Next").click()
+        await expect(page.get_by_text("Replicas", exact=True)).to_be_visible()
+        await expect(page.get_by_text("led-01").first).to_be_visible()
+        await page.get_by_role("button", name="Deploy", exact=True).click()
+        await page.wait_for_url("**/instances/**")
+        await expect(page.get_by_text("Healthy").first).to_be_visible()
+        await expect(page.get_by_text("Where the books are")).to_be_visible()
+        await expect(page.get_by_role("button", name="Add a keeper")).to_be_enabled()
+        await page.get_by_role("tab", name="Settings").click()
+        await expect(page.get_by_text("Weekly")).to_be_visible()
+
+
+async def test_what_was_typed_outlives_the_session_and_a_reload(visit: Any, site: Ground) -> None:
+    site.hold("kept-01")
+    page = await visit(OWNER)
+    await page.goto(f"/projects/{site.project_id}/catalog/template/deploy")
+    await page.get_by_role("textbox", name="Name").fill("kept")
+    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("radio", name="kept-01").click()
+    await page.get_by_text("Settings", exact=True).click()
+    await page.get_by_role("textbox", name="Greeting").fill("Still here")
+    await page.get_by_role("button", name="Next").click()
+    await expect(page.get_by_text("Still here")).to_be_visible()
+    await page.context.clear_cookies()
+    await page.get_by_role("button", name="Deploy", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Your session has ended")
+    await dialog.get_by_label("Password").fill(PASSWORD)
+    await dialog.get_by_role("button", name="Sign in", exact=True).click()
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_text("Still here")).to_be_visible()
+    await page.reload()
+    await expect(page.get_by_text("Still here")).to_be_visible()
+
+    # The answer of the deploy is lost: sent again, it is still one deploy.
+    lost = []
+
+    async def lose(route: Route) -> None:
+        if route.request.method == "POST" and not lost:
+            lost.append(await route.fetch())
+            await route.abort("connectionreset")
+        else:
+            await route.fallback()
+
+    await page.route("**/app-instances", lose)
+    await page.get_by_role("button", name="Deploy", exact=True).click()
+    await expect(page.get_by_text("The platform does not answer")).to_be_visible()
+    await page.get_by_role("button", name="Deploy", exact=True).click()
+    await page.wait_for_url("**/instances/**")
+    await expect(page.get_by_text("Healthy").first).to_be_visible()
+    listed = site.admin.get(f"/projects/{site.project_id}/app-instances")["items"]
+    assert len([one for one in listed if one["resource_name"] == "kept"]) == 1
+
+
+async def _configure(page: Page, site: Ground, name: str) -> None:
+    """Fill in every kind of field the app asks for."""
+    await page.goto(f"/projects/{site.project_id}/catalog/ledger/deploy")
+    await page.get_by_role("textbox", name="Name").fill(name)
+    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("radio", name="led-01").first.click()
+    replicas = page.get_by_role("spinbutton", name="Replicas")
+    await replicas.fill("12")
+    await expect(page.get_by_text("Replicas must be 9 or less.")).to_be_visible()
+    await replicas.fill("3")
+    await expect(page.get_by_text("Replicas must be 9 or less.")).to_have_count(0)
+    await page.get_by_role("button", name=re.compile("Close the books")).click()
+    await page.get_by_role("option", name="Weekly").click()
+    # Only now is there anything to ask about the day.
+    await page.get_by_role("textbox", name="On which day").fill("Friday")
+    await page.get_by_role("button", name="Add", exact=True).click()
+    await page.get_by_role("textbox", name="Name 1").fill("team")
+    await page.get_by_role("textbox", name="Value 1").fill("finance")
+
+
+def _ledger() -> dict[str, Any]:
+    """The template's machinery under other names, with a form of its own."""
+    manifest = template_manifest()
+    manifest["summary"] = "Keeps books on machines that are held already."
+    manifest["panels"] = [
+        {
+            "kind": "facts",
+            "key": "books",
+            "title": "Where the books are",
+            "items": [{"label": "Address", "pointer": "/access/url", "format": "link"}],
+        },
+        {"kind": "topology", "key": "shape", "title": "Shape", "source": "members"},
+    ]
+    manifest["actions"][0]["label"] = "Add a keeper"
+    deploy = manifest["operations"][0]
+    fields = deploy["input"]["properties"]
+    fields["gateway_allocation_id"]["title"] = "Where the books are kept"
+    fields["replicas"] = {
+        "title": "Replicas", "type": "integer", "minimum": 1, "maximum": 9, "x-order": 6,
+    }  # fmt: skip
+    fields["closing"] = {
+        "title": "Close the books", "enum": ["daily", "weekly", "monthly", "yearly"],
+        "x-widget": "select", "default": "monthly", "x-order": 7,
+    }  # fmt: skip
+    fields["day"] = {
+        "title": "On which day", "type": "string", "maxLength": 20, "x-order": 8,
+        "x-show-when": {"pointer": "/closing", "equals": "weekly"},
+    }  # fmt: skip
+    fields["labels"] = {
+        "title": "Labels", "type": "object", "x-widget": "key_value", "x-order": 9,
+        "additionalProperties": {"type": "string"},
+    }  # fmt: skip
+    deploy["input"]["required"].append("replicas")
+    return manifest

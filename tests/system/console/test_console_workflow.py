@@ -1,0 +1,204 @@
+"""The workflow a tenant's administrator follows, by clicks alone, on the template app's controller:
+deploy, watch, grow, drain, remove, stop, start, take down; and out of a failure by its buttons."""
+
+import re
+from typing import Any
+
+from console_ground import MEMBER, OWNER, Ground
+from playwright.async_api import Locator, Page, expect
+
+
+async def test_the_target_workflow_by_clicks(visit: Any, site: Ground, picture: Any) -> None:
+    site.hold("gpu-01", "gpu-02", "gpu-03", "gpu-04", sku="h200-8")
+    page = await visit(OWNER)
+    await page.get_by_role("navigation").get_by_role("link", name="Catalog", exact=True).click()
+    await expect(page.get_by_role("link", name="Web service", exact=True)).to_be_visible()
+    await picture(page, "catalog")
+    await _begin(page, "inference")
+    await picture(page, "deploy")
+    await page.get_by_role("radio", name="gpu-01").click()
+    await page.get_by_role("button", name="Next").click()
+
+    await expect(page.get_by_text("Gateway, Server")).to_be_visible()
+    await expect(page.get_by_text("€21.40").first).to_be_visible()
+    await expect(page.get_by_text("€15,622.00")).to_be_visible()
+    await expect(page.get_by_text("Project Vision, tenant Acme Research")).to_be_visible()
+    await picture(page, "review")
+    # A double click is one deploy.
+    await page.get_by_role("button", name="Deploy", exact=True).dblclick()
+    await page.wait_for_url("**/instances/**")
+    await _healthy(page)
+    named = [one for one in _instances(site) if one["resource_name"] == "inference"]
+    assert len(named) == 1
+
+    other = await visit(MEMBER)
+    await other.goto(page.url.removeprefix(site.home))
+    await _healthy(other)
+    await expect(other.get_by_role("button", name="Actions")).to_have_count(0)
+    await expect(other.get_by_role("button", name="Add servers")).to_have_count(0)
+
+    await _grow(page)
+    await expect(other.get_by_role("tab", name="Members (5)")).to_be_visible()
+    await page.get_by_role("tab", name="Overview").click()
+    await expect(page.get_by_text("5 serving").first).to_be_visible()
+    await picture(page, "instance")
+
+    await _drain_and_remove(page, picture)
+    await _act(page, "Stop", "Stop")
+    await expect(_fact(other, "Status")).to_contain_text("Stopped")
+    await _act(page, "Start", "Start")
+    await expect(_fact(other, "Status")).to_contain_text("Running")
+    await _take_down(page)
+    await expect(_fact(other, "Status")).to_contain_text("Deleted")
+    await page.goto(f"/allocations/{site.allocations['gpu-01']}")
+    await expect(page.get_by_text("Nothing: it is free")).to_be_visible()
+    await picture(page, "allocation")
+
+
+async def test_a_failed_deploy_is_recovered_by_its_buttons(
+    visit: Any, site: Ground, picture: Any
+) -> None:
+    site.hold("cpu-01")
+    site.occupy("cpu-01", "gateway")
+    page = await visit(OWNER)
+    await page.goto(f"/projects/{site.project_id}/catalog/template/deploy")
+    await _named(page, "recovered")
+    await page.get_by_role("radio", name="cpu-01").click()
+    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("button", name="Deploy", exact=True).click()
+    await page.wait_for_url("**/instances/**")
+
+    await expect(page.get_by_text("machine_taken").first).to_be_visible()
+    await expect(page.get_by_text("carries the gateway of somebody-else").first).to_be_visible()
+    for way in ("Retry", "Reconcile", "Abandon"):
+        await expect(page.get_by_role("button", name=way, exact=True).first).to_be_visible()
+    await page.get_by_role("link", name="Everything about it").first.click()
+    await page.wait_for_url("**/operations/**")
+    for question in ("Instance", "Member", "Operation", "Correlation id", "What the app says"):
+        await expect(_fact(page, question)).to_be_visible()
+    await expect(page.get_by_text("Everything that carries the correlation id")).to_be_visible()
+    await picture(page, "failure")
+
+    site.clear("cpu-01")
+    await page.get_by_role("button", name="Retry", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Retry", exact=True).click()
+    await expect(page.get_by_text("Succeeded").first).to_be_visible()
+    await _fact(page, "Instance").get_by_role("link").click()
+    await _healthy(page)
+
+    await page.get_by_role("link", name=re.compile("^web-")).first.click()
+    await page.wait_for_url("**/correlations/**")
+    await expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
+    await picture(page, "correlation")
+
+
+async def test_a_machine_that_does_not_answer_is_marked_and_not_given_up(
+    visit: Any, site: Ground
+) -> None:
+    """Unreachable is shown beside the state, and the connection that breaks heals by itself."""
+    site.hold("edge-01")
+    page = await visit(OWNER)
+    await page.goto(f"/projects/{site.project_id}/catalog/template/deploy")
+    await _named(page, "edge")
+    await page.get_by_role("radio", name="edge-01").click()
+    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("button", name="Deploy", exact=True).click()
+    await page.wait_for_url("**/instances/**")
+    await _healthy(page)
+    await page.context.set_offline(True)
+    lost = page.get_by_role("link", name=re.compile("Connection: (Offline|Reconnecting)"))
+    await expect(lost).to_be_visible()
+    await page.context.set_offline(False)
+    await expect(page.get_by_role("link", name="Connection: Live")).to_be_visible()
+    site.silence("edge-01")
+    await page.get_by_role("button", name="Actions").click()
+    await page.get_by_role("menuitem", name="Reconcile").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Reconcile").click()
+    await page.get_by_role("tab", name=re.compile("Members")).click()
+    table = page.get_by_role("table")
+    await expect(table.get_by_text("Unreachable").first).to_be_visible()
+    await expect(table.get_by_text("Ready").first).to_be_visible()
+    site.wake("edge-01")
+
+
+async def _begin(page: Page, name: str) -> None:
+    """From the catalog to the machines of a deploy."""
+    await (
+        page.get_by_role("button", name="Deploy Web service")
+        .or_(page.get_by_role("link", name="Deploy Web service"))
+        .click()
+    )
+    await _named(page, name)
+
+
+async def _named(page: Page, name: str) -> None:
+    await page.get_by_role("textbox", name="Name").fill(name)
+    await page.get_by_role("button", name="Next").click()
+    await expect(page.get_by_role("heading", name="Configure")).to_be_visible()
+
+
+async def _healthy(page: Page) -> None:
+    await expect(_fact(page, "Health")).to_contain_text("Healthy")
+    await expect(_fact(page, "Status")).to_contain_text("Running")
+
+
+def _fact(page: Page, label: str) -> Locator:
+    """The value beside a label of the summary."""
+    pair = page.locator("dt", has_text=re.compile(f"^{label}$")).first
+    return pair.locator("xpath=following-sibling::dd[1]")
+
+
+async def _grow(page: Page) -> None:
+    """Add three servers at once, and watch them come."""
+    await page.get_by_role("button", name="Add servers").click()
+    dialog = page.get_by_role("dialog")
+    # The gateway's machine is listed with the reason why it cannot be chosen.
+    await expect(dialog.get_by_text("It already carries a member")).to_be_visible()
+    for name in ("gpu-02", "gpu-03", "gpu-04"):
+        await dialog.get_by_role("checkbox", name=name).click()
+    await expect(dialog.get_by_text("The topology changes from")).to_be_visible()
+    await expect(dialog.get_by_text("3 operations: each succeeds or fails")).to_be_visible()
+    await dialog.get_by_role("button", name="Add servers").click()
+    await page.get_by_role("tab", name=re.compile("Members")).click()
+    await expect(page.get_by_role("tab", name="Members (5)")).to_be_visible()
+    await expect(page.get_by_role("table").get_by_text("Ready")).to_have_count(5)
+
+
+async def _drain_and_remove(page: Page, picture: Any) -> None:
+    await page.get_by_role("tab", name=re.compile("Members")).click()
+    await page.get_by_role("checkbox", name="Server on gpu-04").click()
+    await page.get_by_role("button", name="Drain", exact=True).click()
+    await page.get_by_role("dialog").get_by_role("button", name="Drain servers").click()
+    row = page.get_by_role("row", name=re.compile("gpu-04"))
+    await expect(row.get_by_text("Drained").first).to_be_visible()
+    await picture(page, "members")
+    await page.get_by_role("button", name="Remove", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_text("their machines are checked for leftovers")).to_be_visible()
+    await dialog.get_by_role("button", name="Remove servers").click()
+    await expect(page.get_by_role("tab", name="Members (4)")).to_be_visible()
+
+
+async def _act(page: Page, label: str, title: str) -> None:
+    await page.get_by_role("button", name="Actions").click()
+    await page.get_by_role("menuitem", name=label, exact=True).click()
+    await page.get_by_role("dialog").get_by_role("button", name=title, exact=True).click()
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+async def _take_down(page: Page) -> None:
+    await page.get_by_role("button", name="Actions").click()
+    await page.get_by_role("menuitem", name="Decommission").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_text("It destroys:")).to_be_visible()
+    confirm = dialog.get_by_role("button", name="Decommission", exact=True)
+    await confirm.click()
+    await expect(dialog.get_by_text("It is not the name of the instance.")).to_be_visible()
+    await dialog.get_by_role("textbox").last.fill("inference")
+    await confirm.click()
+    await expect(_fact(page, "Status")).to_contain_text("Deleted")
+
+
+def _instances(site: Ground) -> list[dict[str, Any]]:
+    return list(site.admin.get(f"/projects/{site.project_id}/app-instances")["items"])
