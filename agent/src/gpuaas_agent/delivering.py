@@ -19,7 +19,7 @@ from typing import Any
 
 from gpuaas_agent.files import Owner, file_put, folder_sync
 from gpuaas_agent.sealing import CannotOpen, box_open
-from gpuaas_agent.wire import Wire
+from gpuaas_agent.wire import Unreachable, Wire
 
 _CHUNK = 1024 * 1024
 _CODES = {
@@ -173,7 +173,7 @@ def _fetched(wire: Wire, part: Path, source: Source, stopper: Stopper) -> None:
                 wire.fetch(source.path, 0, take)
             reached = stream.tell()
             if reached <= have:
-                break
+                raise Unreachable("what came ended too early")
             have = reached
         stream.flush()
         os.fsync(stream.fileno())

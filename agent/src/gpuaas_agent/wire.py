@@ -82,19 +82,15 @@ class Wire:
         connection = self._opened(60.0)
         try:
             headers = {"User-Agent": _AGENT} | ({"Range": f"bytes={start}-"} if start else {})
-            connection.request("GET", self._prefix + path, headers=headers)
-            answer = connection.getresponse()
+            answer = _got(connection, self._prefix + path, headers)
             if answer.status not in {200, 206}:
-                detail = _parsed(answer.read(ANSWER_LIMIT)).get("detail", "")
+                detail = _parsed(_read(answer, ANSWER_LIMIT)).get("detail", "")
                 raise Refused(answer.status, "", str(detail or f"answered {answer.status}"), {})
             begin = start if answer.status == 206 else 0
             if begin != start:
                 return begin  # it would begin anew: the caller decides
-            while piece := answer.read(CHUNK):
-                take(piece)
-        except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(str(error) or type(error).__name__) from error
-        else:
+            while piece := _read(answer, CHUNK):
+                take(piece)  # what fails here is the caller's own, not the way's
             return begin
         finally:
             connection.close()
@@ -149,6 +145,23 @@ class Wire:
 
 _AGENT = f"gpuaas-agent/{__version__}"
 _STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
+
+
+def _got(
+    connection: http.client.HTTPConnection, path: str, headers: dict[str, str]
+) -> http.client.HTTPResponse:
+    try:
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse()
+    except (OSError, http.client.HTTPException) as error:
+        raise Unreachable(str(error) or type(error).__name__) from error
+
+
+def _read(answer: http.client.HTTPResponse, most: int) -> bytes:
+    try:
+        return answer.read(most)
+    except (OSError, http.client.HTTPException) as error:
+        raise Unreachable(str(error) or type(error).__name__) from error
 
 
 def _context(authority: Path | None, *, verify: bool) -> ssl.SSLContext:

@@ -26,8 +26,9 @@ DIGEST = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 class BrokenWire(Wire):
     """A way that breaks off after so many bytes each time, or cannot go on from the middle."""
 
-    def __init__(self, most: int, *, ranges: bool = True) -> None:
+    def __init__(self, most: int, *, ranges: bool = True, closes: bool = False) -> None:
         self.most = most
+        self.closes = closes
         self.ranges = ranges
         self.asked: list[int] = []
 
@@ -37,7 +38,7 @@ class BrokenWire(Wire):
         if start and not self.ranges:
             return 0
         take(CONTENT[start : start + self.most])
-        if start + self.most < len(CONTENT):
+        if start + self.most < len(CONTENT) and not self.closes:
             raise Unreachable("it broke off")
         return start
 
@@ -81,6 +82,13 @@ def test_wrong_bytes_do_not_arrive(tmp_path: Path) -> None:
         )
     assert failure.value.code == "digest_differs"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_way_that_brings_nothing_is_no_end(tmp_path: Path) -> None:
+    with pytest.raises(Unreachable, match="too early"):
+        delivering.artifact_put(
+            BrokenWire(0, closes=True), spec(tmp_path / "f"), source(), Stopper()
+        )
 
 
 def test_one_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
