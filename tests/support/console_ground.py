@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 from served_platform import ServedPlatform, served
 
-CONSOLE = Path(__file__).parents[3] / "console" / "dist"
+CONSOLE = Path(__file__).parents[2] / "console" / "dist"
 PASSWORD = "correct horse battery staple"
 ADMIN = "root@example.org"
 OWNER = "olga@acme.example"

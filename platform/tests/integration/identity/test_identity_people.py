@@ -1,6 +1,7 @@
 """The people of a project, as apps that make accounts on machines read them."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from identity_fixtures import (
@@ -84,6 +85,7 @@ async def test_an_app_hears_in_its_project_that_somebody_changed(
     operator = boss.with_token(token)
     assert (await operator.get(f"/projects/{project_id}/people")).status_code == 200
     await boss.patch(f"/users/{member.user_id}", {"active": False})
+    told: list[dict[str, Any]] = []
     for _ in range(100):
         told = (await operator.seen("/events", limit=100))["items"]
         if any(one["type"] == "identity.person.changed" for one in told):
