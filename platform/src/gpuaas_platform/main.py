@@ -18,6 +18,7 @@ import uvicorn
 from gpuaas_platform import __version__
 from gpuaas_platform.audit.command import audit_parser_add, audit_verify
 from gpuaas_platform.http.app import app_make, asgi_make
+from gpuaas_platform.http.zero_copy import ZeroCopyProtocol
 from gpuaas_platform.identity.authenticator import authenticate
 from gpuaas_platform.identity.command import admin_create_run, admin_parser_add
 from gpuaas_platform.kernel.call import Platform
@@ -98,7 +99,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         config = uvicorn.Config(
             asgi_make(platform),
             loop="uvloop",
-            http="httptools",
+            http=ZeroCopyProtocol,
             lifespan="on",
             log_config=None,
             access_log=False,

@@ -18,11 +18,18 @@ NO_TOOL: Final = 43
 """The machine has nothing that fetches."""
 WRONG: Final = 44
 """What came is not what the digest says; it was removed."""
+_LACKS: Final = 45  # the machine's Python has no HTTP
 
-# One pass: what comes is digested and written as it comes. Python from 3.6 on.
+# One pass: what comes is digested and written as it comes. Python from 3.6 on; where its library
+# lacks something, the next tool is tried.
 _FETCH: Final = r"""
-import hashlib, os, sys, time, urllib.error, urllib.request
-url = sys.stdin.readline().strip()
+import sys
+try:
+    import _hashlib, hashlib, http.client, os, time, urllib.parse
+    url = urllib.parse.urlsplit(sys.stdin.readline().strip())
+    connect = http.client.HTTPConnection if url.scheme == "http" else http.client.HTTPSConnection
+except (ImportError, AttributeError):
+    sys.exit(@LACKS@)
 part, size = sys.argv[1], int(sys.argv[2])
 buffer = memoryview(bytearray(1 << 20))
 digest = hashlib.sha256()
@@ -42,28 +49,31 @@ while have < size:
     headers = {"Range": "bytes=%d-" % have} if have else {}
     said, answered = "", False
     try:
-        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60)
+        connection = connect(url.netloc, timeout=60)
+        connection.request("GET", url.path + "?" + url.query, headers=headers)
+        answer = connection.getresponse()
         answered = True
-        if have and answer.status != 206:
-            file.truncate(0)
-            digest, have, before = hashlib.sha256(), 0, 0
-        while have < size:
-            count = answer.readinto(buffer)
-            if not count:
-                break
-            digest.update(buffer[:count])
-            view = buffer[:count]
-            while view:
-                view = view[file.write(view):]
-            have += count
-    except urllib.error.HTTPError as error:
-        if error.code < 500 and error.code != 429:
-            sys.stderr.write("the platform answers %d\n" % error.code)
+        if answer.status >= 500 or answer.status == 429:
+            said = "the platform answers %d" % answer.status
+        elif answer.status not in (200, 206):
+            sys.stderr.write("the platform answers %d\n" % answer.status)
             sys.exit(@REFUSED@)
-        said, answered = "the platform answers %d" % error.code, True
-    except (urllib.error.URLError, OSError, ValueError) as error:
-        said = str(getattr(error, "reason", error)) or type(error).__name__
-        if isinstance(error, OSError) and getattr(error, "errno", None) in (28, 122, 30):
+        else:
+            if have and answer.status != 206:
+                file.truncate(0)
+                digest, have, before = hashlib.sha256(), 0, 0
+            while have < size:
+                count = answer.readinto(buffer)
+                if not count:
+                    break
+                digest.update(buffer[:count])
+                view = buffer[:count]
+                while view:
+                    view = view[file.write(view):]
+                have += count
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        said = str(error) or type(error).__name__
+        if getattr(error, "errno", None) in (28, 30, 122):
             sys.stderr.write(said + "\n")
             sys.exit(1)
     failures = 0 if have > before else failures + 1
@@ -91,7 +101,9 @@ def fetch_script(wanted: Fetching) -> str:
     """Fetch, verify, put in place. The URL is the first line of the standard input."""
     if not wanted.path.startswith("/") or wanted.path.endswith("/"):
         raise ValueError(f"{wanted.path!r} is not the absolute path of a file")
-    program = _FETCH.strip().replace("@REFUSED@", str(REFUSED)).replace("@NO_WAY@", str(NO_WAY))
+    program = _FETCH.strip()
+    for word, status in (("@REFUSED@", REFUSED), ("@NO_WAY@", NO_WAY), ("@LACKS@", _LACKS)):
+        program = program.replace(word, str(status))
     return "\n".join(
         [
             *_beginning(wanted),
@@ -155,9 +167,12 @@ digest() {
 """
 
 _SHELL: Final = f"""
-modules='import urllib.request, hashlib, _hashlib, _ssl'
-if command -v python3 >/dev/null 2>&1 && python3 -c "$modules" 2>/dev/null; then
-  sum=$(printf '%s\\n' "$url" | python3 -c "$program" "$part" "$size") || exit $?
+sum=; status={_LACKS}
+if command -v python3 >/dev/null 2>&1; then
+  sum=$(printf '%s\\n' "$url" | python3 -c "$program" "$part" "$size"); status=$?
+fi
+if [ $status -ne {_LACKS} ]; then
+  [ $status -eq 0 ] || exit $status
 elif command -v curl >/dev/null 2>&1; then
   [ "$(stat -c %s -- "$part" 2>/dev/null || echo 0)" -eq "$size" ] ||
   printf 'url = "%s"\\n' "$url" | curl --config - --fail --silent --show-error --retry 4 \\

@@ -81,6 +81,10 @@ class BlobStore(Protocol):
         """Stream a range of the content, never more than a few chunks in memory."""
         ...
 
+    async def file_open(self, key: str) -> int | None:
+        """The content as an open file where it is one; whoever asks closes it."""
+        ...
+
     async def parts_delete(self, key: str, upload: str) -> None:
         """Remove what an upload has left beside the content; nothing there is fine."""
         ...

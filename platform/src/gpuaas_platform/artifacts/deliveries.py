@@ -5,8 +5,6 @@ Made by callers who run things in the allocation's project, and by rooms above f
 trust, state and the allocation again at every fetch.
 """
 
-import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Final
@@ -24,29 +22,32 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.states import AllocationStatus, ArtifactStatus, ArtifactTrust
-from gpuaas_platform.artifacts.blob_store import blob_store_of
 from gpuaas_platform.artifacts.lifecycle import untrusted
-from gpuaas_platform.artifacts.ranges import Span, span_of
+from gpuaas_platform.artifacts.ranges import span_of
 from gpuaas_platform.artifacts.reaching import base_of
 from gpuaas_platform.artifacts.resolving import source_decisions
 from gpuaas_platform.artifacts.rules import enabled_require, read_require, state_conflict
+from gpuaas_platform.artifacts.sending import (
+    Outgoing,
+    Sending,
+    delivery_told,
+    sending_open,
+)
 from gpuaas_platform.artifacts.store import artifacts as artifact_rows
 from gpuaas_platform.artifacts.store import deliveries as store
 from gpuaas_platform.artifacts.tokens import token_make, token_require
 from gpuaas_platform.capacity.allocations import allocation_find
 from gpuaas_platform.identity.places import project_place
-from gpuaas_platform.kernel.call import Call, Platform, system_call
+from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.keyring import keyring_of
 from gpuaas_platform.kernel.paging import Cursor, Limit, cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, not_found
-from gpuaas_platform.kernel.work import Answer, Happened, Target, Undone, Work, mutate
+from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 from gpuaas_platform.policy import service as policy
 
 _USABLE: Final = {ArtifactStatus.PUBLISHED, ArtifactStatus.PROMOTED, ArtifactStatus.DEPRECATED}
-FINISHING: Final = "artifacts.finishing"
-_STREAMS: Final = "artifacts.streams"
 _AT_LEAST: Final = timedelta(seconds=1)
 
 
@@ -90,8 +91,9 @@ async def delivery_issue(
     )
     await store.delivery_insert(work.conn, new)
     delivery = _view(_present(await store.delivery_read(work.conn, new.id)))
-    work.audit(Target("artifact_delivery", new.id, place, after=delivery, detail=_told(delivery)))
-    work.emit(Happened("artifacts.delivery.created", new.id, place, _told(delivery)))
+    told = delivery_told(delivery)
+    work.audit(Target("artifact_delivery", new.id, place, after=delivery, detail=told))
+    work.emit(Happened("artifacts.delivery.created", new.id, place, told))
     return await _issued(work.call.platform, delivery)
 
 
@@ -159,18 +161,8 @@ async def delivery_revoke(work: Work, delivery_id: str) -> Answer[ArtifactDelive
     await store.delivery_revoke(work.conn, delivery_id, work.now)
     delivery = _view(_present(await store.delivery_read(work.conn, delivery_id)))
     work.audit(Target("artifact_delivery", delivery_id, place, _view(row), delivery))
-    work.emit(Happened("artifacts.delivery.revoked", delivery_id, place, _told(delivery)))
+    work.emit(Happened("artifacts.delivery.revoked", delivery_id, place, delivery_told(delivery)))
     return Answer(delivery)
-
-
-@dataclass(frozen=True)
-class Opened:
-    """Content about to be sent: which span of how much, and the bytes."""
-
-    delivery: ArtifactDelivery
-    media_type: str
-    span: Span
-    chunks: AsyncIterator[bytes]
 
 
 @dataclass(frozen=True)
@@ -183,7 +175,7 @@ class Fetch:
     if_range: str | None
 
 
-async def content_open(call: Call, fetch: Fetch) -> Opened:
+async def content_open(call: Call, fetch: Fetch) -> Sending:
     """Check what opens a delivery and begin to read; nothing is loaded before it is sent."""
     platform, now = call.platform, call.platform.clock.now()
     token_require(await keyring_of(platform), fetch.delivery_id, fetch.token, now)
@@ -192,68 +184,12 @@ async def content_open(call: Call, fetch: Fetch) -> Opened:
         await store.fetch_record(conn, fetch.delivery_id, call.source, now)
     delivery = _view(row)
     span = span_of(fetch.range, fetch.if_range, etag_of(delivery), delivery.size)
-    chunks = _counted(platform, delivery, span)
-    first = await anext(chunks, b"")  # what goes wrong here can still be answered
-    return Opened(delivery, row["media_type"], span, _chained(first, chunks))
+    return await sending_open(Outgoing(platform, delivery, row["media_type"], span))
 
 
 def etag_of(delivery: ArtifactDelivery) -> str:
     """The digest names the content for good."""
     return f'"{delivery.digest}"'
-
-
-async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
-    async for chunk in rest:
-        yield chunk
-
-
-async def _counted(
-    platform: Platform, delivery: ArtifactDelivery, span: Span
-) -> AsyncIterator[bytes]:
-    """The bytes; so many streams at once, and on the record when the last byte has gone."""
-    running = platform.parts.get(_STREAMS, 0)
-    if running >= platform.settings.artifact_streams_max:
-        raise PlatformError(
-            ErrorCode.UNAVAILABLE, "Too many machines fetch at once.", retry_after=5
-        )
-    platform.parts[_STREAMS] = running + 1
-    handed = 0
-    try:
-        async for chunk in blob_store_of(platform).read(
-            delivery.artifact_id, span.start, span.length
-        ):
-            handed += len(chunk)
-            yield chunk
-    finally:
-        platform.parts[_STREAMS] -= 1
-        last = handed == span.length and span.start + span.length == delivery.size
-        if last and delivery.finished_at is None:
-            _finish_soon(platform, delivery)
-
-
-def _finish_soon(platform: Platform, delivery: ArtifactDelivery) -> None:
-    """In a task of its own: a machine that has all it wants hangs up, which ends the request."""
-    tasks: set[asyncio.Task[None]] = platform.parts.setdefault(FINISHING, set())
-    task = asyncio.create_task(_finish(platform, delivery), name=f"end of {delivery.id}")
-    tasks.add(task)
-    task.add_done_callback(tasks.discard)
-
-
-async def _finish(platform: Platform, delivery: ArtifactDelivery) -> None:
-    async def finish(work: Work) -> Answer[ArtifactDelivery]:
-        if not await store.delivery_finish(work.conn, delivery.id, work.now):
-            raise Undone
-        place = Place(delivery.org_id, delivery.project_id)
-        work.audit(Target("artifact_delivery", delivery.id, place, detail=_told(delivery)))
-        work.emit(Happened("artifacts.delivery.finished", delivery.id, place, _told(delivery)))
-        return Answer(None, 204)
-
-    call = system_call(platform, "/artifact-deliveries/content", delivery.correlation_id)
-    try:
-        await mutate(call, "artifacts.delivery.finish", finish)
-    except Undone:
-        return
 
 
 async def _fetchable(conn: Connection, delivery_id: str, call: Call) -> Record:
@@ -303,15 +239,3 @@ def _present(row: Record | None) -> Record:
     if row is None:
         raise RuntimeError("what was just written cannot be missing")
     return row
-
-
-def _told(delivery: ArtifactDelivery) -> dict[str, object]:
-    """What an event and the audit say: what goes where, and nothing that opens it."""
-    return {
-        "allocation_id": delivery.allocation_id,
-        "artifact_id": delivery.artifact_id,
-        "name": delivery.name,
-        "version": delivery.version,
-        "digest": delivery.digest,
-        "purpose": delivery.purpose,
-    }

@@ -1,11 +1,9 @@
 """Routes of resolving and delivering artifacts, and of the content machines fetch."""
 
-import base64
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
-from fastapi.responses import StreamingResponse
 
 from gpuaas_contract.artifacts import (
     CONTENT_MEDIA_TYPE,
@@ -16,6 +14,7 @@ from gpuaas_contract.artifacts import (
 )
 from gpuaas_contract.common import Page
 from gpuaas_platform.artifacts import deliveries, resolving
+from gpuaas_platform.artifacts.content_response import ContentResponse
 from gpuaas_platform.kernel.call import CallDep, OpenCallDep
 from gpuaas_platform.kernel.work import mutate
 
@@ -91,24 +90,4 @@ async def artifact_content_read(
 ) -> Response:
     """Fetch the content of a delivery, whole or from any byte on."""
     fetch = deliveries.Fetch(artifact_delivery_id, token, ranged, if_range)
-    opened = await deliveries.content_open(call, fetch)
-    return _streamed(opened)
-
-
-def _streamed(opened: deliveries.Opened) -> Response:
-    delivery, span = opened.delivery, opened.span
-    digest = base64.b64encode(bytes.fromhex(delivery.digest.removeprefix("sha256:"))).decode()
-    headers = {
-        "Accept-Ranges": "bytes",
-        "Cache-Control": "no-store",
-        "ETag": deliveries.etag_of(delivery),
-        "Repr-Digest": f"sha-256=:{digest}:",
-        "Content-Disposition": "attachment",
-    }
-    if span.partial:
-        headers["Content-Range"] = span.content_range
-    if not span.satisfiable:
-        return Response(status_code=416, headers=headers)
-    headers["Content-Length"] = str(span.length)
-    status = 206 if span.partial else 200
-    return StreamingResponse(opened.chunks, status, headers, opened.media_type)
+    return ContentResponse(await deliveries.content_open(call, fetch))

@@ -88,6 +88,10 @@ class FileStore:
             # Not before the last read has ended: by then the number could be another file's.
             ahead.add_done_callback(lambda _: os.close(file))
 
+    async def file_open(self, key: str) -> int | None:
+        """The file itself."""
+        return await asyncio.to_thread(self._open, key)
+
     async def parts_delete(self, key: str, upload: str) -> None:
         """The whole folder of the upload."""
         del upload

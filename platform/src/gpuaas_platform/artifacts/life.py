@@ -15,12 +15,12 @@ from gpuaas_contract.artifacts import Artifact, ArtifactKind
 from gpuaas_contract.ids import Prefix, id_valid
 from gpuaas_contract.states import ArtifactStatus
 from gpuaas_platform.artifacts.blob_store import PART, BlobStore, Held, blob_store_of
-from gpuaas_platform.artifacts.deliveries import FINISHING
 from gpuaas_platform.artifacts.file_store import FileStore
 from gpuaas_platform.artifacts.ingest import ingest_turn
 from gpuaas_platform.artifacts.publishing import INGEST, locked, topic_of
 from gpuaas_platform.artifacts.rules import artifact_view, place_of
 from gpuaas_platform.artifacts.s3_store import Bucket, S3Store
+from gpuaas_platform.artifacts.sending import FINISHING
 from gpuaas_platform.artifacts.sigv4 import Keys
 from gpuaas_platform.artifacts.store import artifacts as artifact_rows
 from gpuaas_platform.artifacts.store import deliveries as delivery_rows
