@@ -89,7 +89,7 @@ async def _directions(platform: Platform, node_id: str, body: AgentPoll) -> Agen
     now = platform.clock.now()
     if body.signers_revision != await signers_revision(platform):
         # First whose word counts; what they say comes with the next poll.
-        signers = await signers_direction(platform, node_id)
+        signers = await signers_direction(platform, node_id, body.signers_revision)
         return AgentDirections(now=now, tasks=[], cancel=[], signers=signers)
     async with platform.db.connection() as conn:
         agent = await agent_rows.agent_read(conn, node_id)

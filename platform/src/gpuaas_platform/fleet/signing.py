@@ -1,10 +1,11 @@
 """Directions for agents: texts bound to one node, signed with a key of the installation's keyring.
 
-Agents learn the keys when they enrol. When the keyring gets another key, its oldest one tells the
-agents of it; what is new is signed with the newest. Called by this room.
+Agents learn the keys when they enrol. When the keyring gets another key, one that the agent knows
+tells it of that; everything else is signed with the newest. Called by this room.
 """
 
 import hashlib
+from itertools import combinations
 from typing import Final
 
 from gpuaas_contract.common import Model
@@ -19,6 +20,7 @@ from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.keyring import Signer, keyring_of
 
 _PURPOSE: Final = "node-directions"
+_MOST_KEYS: Final = 10
 
 
 async def direction_sign(platform: Platform, direction: Model) -> Signed:
@@ -43,11 +45,23 @@ def signers_digest(keys: list[SignerKey]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-async def signers_direction(platform: Platform, node_id: str) -> Signed:
-    """The keys to follow from now on, told by the one agents have known longest."""
+async def signers_direction(platform: Platform, node_id: str, known: str) -> Signed:
+    """The keys to follow from now on, told by one of those the agent says it knows."""
     keys = await signer_keys(platform)
     direction = SignersDirection(node_id=node_id, revision=signers_digest(keys), signers=keys)
-    return _signed((await keyring_of(platform)).signers(_PURPOSE)[0], direction)
+    trusted = _trusted(keys, known)
+    signers = (await keyring_of(platform)).signers(_PURPOSE)
+    signer = next((one for one in signers if one.key_id == trusted), signers[-1])
+    return _signed(signer, direction)
+
+
+def _trusted(keys: list[SignerKey], known: str) -> str | None:
+    """A key of the set an agent has, told by that set's digest alone; there are few keys."""
+    for count in range(1, len(keys) + 1):
+        for some in combinations(keys[-_MOST_KEYS:], count):
+            if signers_digest(list(some)) == known:
+                return some[0].key_id
+    return None
 
 
 def _signed(signer: Signer, direction: Model) -> Signed:

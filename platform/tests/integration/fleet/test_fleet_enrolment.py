@@ -1,6 +1,8 @@
 """Enrolments and identities: one token, one host; a key signs, and the next takes over."""
 
 import asyncio
+import base64
+import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,11 @@ import pytest
 from canary_sinks import Canaries, database_dump
 from fleet_fixtures import HOST_KEY, FleetSite, PaperAgent
 
-from gpuaas_contract.fleet_agent import DIRECTION_NAMESPACE
+from gpuaas_contract.fleet_agent import DIRECTION_NAMESPACE, SignerKey
 from gpuaas_platform.fleet.life import sweep_turn
 from gpuaas_platform.fleet.signatures import signature_make
+from gpuaas_platform.fleet.signing import signers_digest
+from gpuaas_platform.kernel.keyring import keyring_path
 
 
 async def test_a_host_becomes_a_node(bare: FleetSite) -> None:
@@ -188,3 +192,24 @@ async def test_force_ends_an_identity_at_once(site: FleetSite) -> None:
     assert (await site.agent.post("/poll", {"agent_version": "1"})).status_code == 401
     ended = await site.get(f"/node-tasks/{task['id']}")
     assert (ended["status"], ended["result"]["code"]) == ("failed", "agent_gone")
+
+
+async def test_a_new_key_of_the_platform_is_told_by_one_the_agent_knows(site: FleetSite) -> None:
+    agent = site.agent
+    await agent.poll()
+    before = agent.signers
+    path = keyring_path(site.platform.settings)
+    kept = json.loads(path.read_text())
+    added = base64.b64encode(b"k" * 32).decode()
+    path.write_text(json.dumps({**kept, "keys": [*kept["keys"], added]}))
+    task = await site.task({"kind": "run_script", "script": "true"})
+    said = await agent.poll()  # `opened` takes only what a known key signed
+    assert [one["task_id"] for one in said["tasks"]] == [task["id"]]
+    assert len(agent.signers) == len(before) + 1
+    late = PaperAgent(site.client, agent.key, node_id=agent.node_id, signers=before)
+    late.headers, late.signers_revision = agent.headers, _revision(before)
+    assert [one["task_id"] for one in (await late.poll())["tasks"]] == [task["id"]]
+
+
+def _revision(signers: list[dict[str, str]]) -> str:
+    return signers_digest([SignerKey(**one) for one in signers])
