@@ -1,0 +1,148 @@
+"""What scripts say of a machine, read; and that a text cut short is never an empty machine."""
+
+import subprocess
+
+import pytest
+
+from gpuaas_slurm.commands.batch import answering, batch_answers, batch_script
+from gpuaas_slurm.onmachine.facts import machine_facts
+from gpuaas_slurm.onmachine.look import LookError, machine_look
+from gpuaas_slurm.onmachine.residue import residue_env, residue_found
+from gpuaas_slurm.onmachine.scripts import Script, script_text
+
+LOOK = """\
+os\tdebian bookworm
+hostname\tBox7.example.org
+now\t1000.25
+record\t{"instance_id": "inst_1"}
+package\tinstalled slurmd 22.05.8-4
+package\tconfig-files slurmdbd 22.05.8-4
+digest\tabc  /etc/slurm/slurm.conf
+mode\t644 root root 123 /etc/slurm/slurm.conf
+present\t/var/lib/gpuaas-slurm/database.made
+unit\tId=munge.service
+unit\tLoadState=loaded
+unit\tActiveState=active
+unit\tSubState=running
+unit\tResult=success
+unit\tMainPID=42
+unit\tNRestarts=1
+unit\tInactiveExitTimestamp=@99
+unit\t
+unit\tId=slurmd.service
+unit\tLoadState=not-found
+unit\tActiveState=inactive
+unit\tSubState=dead
+end\tlook
+"""
+
+FACTS = """\
+arch\tamd64
+root\t0
+systemd\tyes
+memory\t4194304
+disk\t2000000
+cpu\t0,0,0
+cpu\t1,1,0
+cpu\t2,0,1
+cpu\t3,1,1
+cgroup\tcgroup2 /sys/fs/cgroup rw,nosuid
+controllers\tcpuset cpu memory
+resolves\t10.0.0.7 box7
+address\t10.0.0.7/24
+port\t0.0.0.0:22 users:(("sshd",pid=9,fd=3))
+gpufile\t/dev/nvidia1
+gpufile\t/dev/nvidia0
+gpu\t0, NVIDIA H100, 00000000:10:00.0
+gpu\t1, NVIDIA H100, 00000000:11:00.0
+minor\t0000:10:00.0 1
+reaches\t10.0.0.1
+end\tfacts
+"""
+
+
+def shell(text: str) -> "subprocess.CompletedProcess[str]":
+    """Run a text with the shell machines have."""
+    return subprocess.run(
+        ["/bin/sh", "-c", text], capture_output=True, text=True, check=False, env={"PATH": "/bin"}
+    )
+
+
+def test_a_look() -> None:
+    found = machine_look(LOOK)
+    assert (found.system, found.codename, found.hostname) == ("debian", "bookworm", "box7")
+    assert found.packages == {"slurmd": "22.05.8-4"}
+    assert found.files["/etc/slurm/slurm.conf"].digest == "abc"
+    assert found.unit("munge").up
+    assert found.unit("munge").started_at == 99
+    assert found.unit("slurmd").load == "not-found"
+    assert not found.unit("never-heard-of").up
+    assert found.record == {"instance_id": "inst_1"}
+
+
+@pytest.mark.parametrize("cut", [0, 10, len(LOOK) // 2, len(LOOK) - 4])
+def test_a_look_cut_short_is_no_look(cut: int) -> None:
+    with pytest.raises(LookError):
+        machine_look(LOOK[:cut])
+
+
+def test_facts() -> None:
+    found = machine_facts(FACTS, "box7")
+    assert found.facts["cpu"] == {"sockets": 2, "cores": 4, "threads": 4}
+    assert found.facts["cgroups"] == {
+        "version": "v2", "controllers": ["cpuset", "cpu", "memory"], "writable": True,
+    }  # fmt: skip
+    assert found.facts["gpus"]["device_files"] == ["/dev/nvidia0", "/dev/nvidia1"]
+    files = [gpu["device_file"] for gpu in found.facts["gpus"]["devices"]]
+    assert files == ["/dev/nvidia1", None]
+    assert (found.listeners[0].port, found.listeners[0].program) == (22, "sshd")
+    assert found.reaches == {"10.0.0.1"}
+    assert found.addresses == ("10.0.0.7",)
+
+
+def test_a_driver_that_does_not_answer_makes_gpus_unknown_and_not_absent() -> None:
+    text = FACTS.replace("gpu\t0, NVIDIA H100, 00000000:10:00.0\n", "gpu\tcould not talk to it\n")
+    assert machine_facts(text, "box7").facts["gpus"]["devices"] is None
+
+
+def test_residue_is_told_by_kind() -> None:
+    said = "left\tprocess slurmd 17\nleft\tfile /etc/slurm\nend\tresidue\n"
+    assert residue_found(said) == {"process": ["slurmd 17"], "file": ["/etc/slurm"]}
+    assert residue_found("end\tresidue\n") == {}
+    with pytest.raises(LookError):
+        residue_found("")
+
+
+def test_packages_that_stay_keep_their_key() -> None:
+    assert "munge.key" in residue_env(kept_packages=False)["FILES"]
+    assert "munge.key" not in residue_env(kept_packages=True)["FILES"]
+
+
+@pytest.mark.parametrize(
+    "name", ["look", "facts", "install", "munge", "database", "start", "stop", "clean", "residue"]
+)
+def test_every_script_is_one_the_shell_reads(name: str) -> None:
+    ran = subprocess.run(
+        ["/bin/sh", "-n", "-c", script_text(name)], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_a_script_that_fails_in_the_middle_ends_there() -> None:
+    text = Script("nothing").text.replace(":\n)", "false\necho went on >&2\n)")
+    assert "went on" in text
+    ran = shell(text)
+    assert ran.returncode == 1
+    assert "went on" not in ran.stderr
+
+
+async def test_answers_of_many_commands_in_one_round_trip() -> None:
+    questions = [("printf", "one\\ntwo"), ("sh", "-c", "echo bad >&2; exit 3"), ("true",)]
+    said = shell(f"echo before; {batch_script(questions)}").stdout
+    answers = batch_answers(questions, said)
+    run = answering(answers)
+    assert (await run(questions[0])).stdout == "one\ntwo"
+    failed = await run(questions[1])
+    assert (failed.exit_code, failed.stderr) == (3, "bad\n")
+    with pytest.raises(ValueError, match="zip"):
+        batch_answers([*questions, ("more",)], said)

@@ -1,0 +1,107 @@
+"""The plan of repairs: what is found, what it leads to, and what is never touched."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from slurm_world import NOW, WORKER, changed, job, look, node, seen, target
+
+from gpuaas_sdk import Client
+from gpuaas_sdk.contract import Condition, InstanceStatus, MemberStatus
+from gpuaas_slurm.observe import Seen, SiteSeen
+from gpuaas_slurm.onmachine.look import FileSeen, UnitSeen
+from gpuaas_slurm.onmachine.scripts import MUNGE_KEY
+from gpuaas_slurm.plan import BACK_OFF, findings, planning
+from gpuaas_slurm.render.slurm_conf import PATH
+from gpuaas_slurm.services import Services
+
+SERVICES = Services(Client("http://127.0.0.1:9"))
+
+
+def repairs(found: Seen) -> list[tuple[str, str]]:
+    return [(one.repair, one.allocation_id) for one in findings(target(), found)]
+
+
+def test_a_cluster_that_is_whole_needs_nothing() -> None:
+    assert findings(target(), seen()) == []
+    assert planning(SERVICES)(target(), seen(), NOW).converged
+
+
+def test_a_dead_daemon_is_started_again() -> None:
+    dead = {"munge": UnitSeen("loaded", "active"), "slurmd": UnitSeen("loaded", "failed")}
+    assert ("slurmd", "alloc_n2") in repairs(changed("alloc_n2", units=dead))
+
+
+def test_a_changed_file_is_written_again_and_its_daemon_restarted() -> None:
+    files = {**look(WORKER, worker=True).files, PATH: FileSeen("x", 0o644, "root", "root", 900)}
+    found = repairs(changed("alloc_n2", files=files))
+    assert ("configure", "alloc_n2") in found
+    assert ("slurmd", "alloc_n2") in found
+    assert not any(where == "alloc_n1" for _, where in found)
+
+
+def test_a_daemon_on_older_files_is_restarted() -> None:
+    old = UnitSeen("loaded", "active", started_at=10)
+    units = {"munge": UnitSeen("loaded", "active", started_at=200), "slurmd": old}
+    assert repairs(changed("alloc_n2", units=units)) == [("slurmd", "alloc_n2")]
+
+
+def test_a_node_the_scheduler_lost_registers_again() -> None:
+    whole = seen()
+    assert whole.scheduler is not None
+    found = repairs(replace(whole, scheduler=replace(whole.scheduler, nodes=())))
+    assert found == [("slurmd_again", "alloc_n2"), ("register", "alloc_n2"), ("admit", "alloc_n2")]
+
+
+def test_keys_that_differ_are_brought_from_custody_again() -> None:
+    files = {**look(WORKER, worker=True).files, MUNGE_KEY: FileSeen("o", 0o400, "munge", "munge")}
+    assert repairs(changed("alloc_n2", files=files)) == [("key", "alloc_n1"), ("key", "alloc_n2")]
+
+
+def test_a_machine_that_cannot_be_asked_is_left_alone() -> None:
+    whole = seen()
+    silent = {**whole.sites, "alloc_n2": SiteSeen(failure="no route")}
+    assert findings(target(), replace(whole, sites=silent)) == []
+
+
+def test_a_drain_of_somebody_else_leads_to_nothing() -> None:
+    whole = seen()
+    assert whole.scheduler is not None
+    drained = replace(whole.scheduler, nodes=(node("n2", "IDLE", "DRAIN", reason="fan", by="ada"),))
+    assert findings(target(), replace(whole, scheduler=drained)) == []
+
+
+def test_a_node_that_is_down_with_a_job_is_not_touched() -> None:
+    whole = seen()
+    assert whole.scheduler is not None
+    down = replace(whole.scheduler, nodes=(node("n2", "DOWN"),), jobs=(job(1, "RUNNING", "n2"),))
+    assert findings(target(), replace(whole, scheduler=down)) == []
+
+
+@pytest.mark.parametrize("status", [MemberStatus.REQUESTED, MemberStatus.REMOVING])
+def test_a_member_another_operation_has_in_hand_is_left_to_it(status: MemberStatus) -> None:
+    wanted = target()
+    busy = wanted.members[1].model_copy(update={"status": status})
+    wanted = replace(wanted, members=(wanted.members[0], busy))
+    broken = changed("alloc_n2", units={})
+    assert findings(wanted, broken) == []
+
+
+def test_a_stopped_cluster_stays_stopped() -> None:
+    assert findings(target(InstanceStatus.STOPPED), changed("alloc_n1", units={})) == []
+
+
+def test_after_a_failed_reconcile_it_waits_before_it_asks_again() -> None:
+    plan, broken = planning(SERVICES), changed("alloc_n2", units={})
+    assert not plan(target(), broken, NOW).converged
+    failed = Condition(type="operation_failed", since=NOW, reason="reconcile", message="x")
+    lately = target(conditions=[failed])
+    assert plan(lately, broken, NOW + BACK_OFF - timedelta(seconds=1)).converged
+    assert not plan(lately, broken, NOW + BACK_OFF).converged
+
+
+def test_repairs_come_in_the_order_daemons_need_each_other() -> None:
+    steps = planning(SERVICES)(target(), changed("alloc_n1", units={}), NOW).steps
+    names = [step.title for step in steps]
+    order = ["repair_munge", "repair_mariadb", "repair_slurmdbd", "repair_slurmctld"]
+    assert names == order
