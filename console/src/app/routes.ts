@@ -57,6 +57,7 @@ export const routes: readonly Route[] = [
   page("/tenants", "Tenants", () => import("../pages/tenants/index.tsx")),
   page("/tenants/:org_id", "Tenant", () => import("../pages/tenant/index.tsx")),
   page("/admin/capacity", "Regions, kinds and nodes", () => import("../pages/capacity/index.tsx")),
+  page("/admin/nodes/:node_id", "Node", () => import("../pages/node/index.tsx")),
   page("/admin/apps", "Published apps", () => import("../pages/publishing/index.tsx")),
   page("/admin/apps/:slug", "Published app", () => import("../pages/published-app/index.tsx")),
   page("/account", "Your account", () => import("../pages/account/index.tsx")),

@@ -126,6 +126,33 @@ export function SecretPicker(props: WidgetProps) {
   );
 }
 
+export function ArtifactPicker(props: WidgetProps) {
+  const artifacts = useLive(
+    "artifacts",
+    async (signal) => {
+      const read = await readPages(
+        (cursor) =>
+          call(
+            api.GET("/api/v1/artifacts", {
+              params: { query: { status: "published", ...pageQuery(cursor) } },
+              signal,
+            }),
+          ),
+        MOST_PAGES,
+        signal,
+      );
+      return read.items;
+    },
+    { on: ({ type }) => type.startsWith("artifacts.") },
+  );
+  const options = artifacts.value?.map(({ id, name, version, platform, trust }) => ({
+    value: id,
+    label: `${name} ${version}`,
+    description: `${platform || "any platform"}, ${sentence(trust)}`,
+  }));
+  return <Pick {...props} options={options} live={artifacts} />;
+}
+
 export function ProjectPicker(props: WidgetProps) {
   const projects = useProjects();
   const { org_id } = useFormContext().place;

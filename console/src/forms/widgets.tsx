@@ -15,6 +15,7 @@ import { sentence } from "../widgets/words.ts";
 import { AllocationPicker } from "./allocation-picker.tsx";
 import type { WidgetProps } from "./context.ts";
 import {
+  ArtifactPicker,
   CredentialPicker,
   MemberPicker,
   ProjectPicker,
@@ -296,6 +297,5 @@ const WIDGETS: Readonly<Record<string, ComponentType<WidgetProps>>> = {
   secret_picker: SecretPicker,
   service_account_picker: ServiceAccountPicker,
   version_picker: VersionPicker,
-  // Artifacts are named until they can be listed here.
-  artifact_picker: TextInput,
+  artifact_picker: ArtifactPicker,
 };

@@ -97,7 +97,7 @@ async def picture() -> Picture:
         if folder is None:
             return
         for scheme in ("light", "dark"):
-            await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+            await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             await page.wait_for_timeout(300)  # the colours fade over
             await page.screenshot(path=Path(folder) / f"console-{name}-{scheme}.png")
         await page.emulate_media(color_scheme="light")

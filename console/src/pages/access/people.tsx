@@ -10,7 +10,7 @@ import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { sentence } from "../../widgets/words.ts";
 
-type ProjectMember = Schemas["ProjectMember"];
+type Person = Schemas["Person"];
 
 export function People({ place }: { readonly place: Place }) {
   const projectId = place.project_id ?? "";
@@ -18,7 +18,7 @@ export function People({ place }: { readonly place: Place }) {
     `people:${projectId}`,
     (cursor, signal) =>
       call(
-        api.GET("/api/v1/projects/{project_id}/members", {
+        api.GET("/api/v1/projects/{project_id}/people", {
           params: { path: { project_id: projectId }, query: pageQuery(cursor) },
           signal,
         }),
@@ -41,7 +41,7 @@ export function People({ place }: { readonly place: Place }) {
   );
 }
 
-const COLUMNS: readonly Column<ProjectMember>[] = [
+const COLUMNS: readonly Column<Person>[] = [
   {
     id: "name",
     header: "Name",
@@ -55,6 +55,12 @@ const COLUMNS: readonly Column<ProjectMember>[] = [
     header: "Roles",
     cell: ({ roles }) => roles.map(sentence).join(", "),
     value: ({ roles }) => roles.join(" "),
+  },
+  {
+    id: "machine",
+    header: "On machines",
+    cell: ({ posix_name, posix_uid }) => `${posix_name} (${posix_uid})`,
+    value: ({ posix_name }) => posix_name,
   },
   {
     id: "can",

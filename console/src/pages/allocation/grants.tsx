@@ -30,6 +30,16 @@ const ASKED = objectOf(
       "x-pattern-help": "is one line as in ~/.ssh/id_ed25519.pub",
       "x-widget": "textarea",
     },
+    login: {
+      title: "As whom",
+      type: "string",
+      "x-widget": "radio",
+      default: "person",
+      oneOf: [
+        { const: "person", title: "As yourself, where an app gave you an account" },
+        { const: "operator", title: "As whoever runs the machine: root" },
+      ],
+    },
     ttl_seconds: {
       title: "For how long",
       type: "integer",
@@ -83,7 +93,7 @@ export function GrantTable({ allocation }: { readonly allocation: Allocation }) 
           submitText="Sign"
           schema={ASKED}
           onClose={() => setAsking(false)}
-          submit={async ({ public_key, ttl_seconds }, key) => {
+          submit={async ({ public_key, login, ttl_seconds }, key) => {
             const answer = await call(
               api.POST("/api/v1/allocations/{allocation_id}/access-grants", {
                 params: { path: { allocation_id: allocation.id } },
@@ -91,6 +101,7 @@ export function GrantTable({ allocation }: { readonly allocation: Allocation }) 
                   public_key: String(public_key).trim(),
                   ttl_seconds: Number(ttl_seconds ?? 300),
                   pty: true,
+                  login: login === "operator" ? "operator" : "person",
                   source_address: [],
                 },
                 headers: { "Idempotency-Key": key },
@@ -139,7 +150,7 @@ function Issued({ issued, onClose }: IssuedProps) {
         <CopyBlock text={issued.certificate} what="the certificate" />
         <CopyBlock text={issued.known_hosts.join("\n")} what="the host keys" />
         <CopyBlock
-          text={`ssh -o CertificateFile=${file}-cert.pub -o UserKnownHostsFile=${file}.known root@${issued.address}`}
+          text={`ssh -o CertificateFile=${file}-cert.pub -o UserKnownHostsFile=${file}.known ${issued.grant.username}@${issued.address}`}
           what="the ssh command"
         />
       </SpaceBetween>

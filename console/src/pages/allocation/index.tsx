@@ -156,7 +156,7 @@ function WayIn({ allocation }: { readonly allocation: Allocation }) {
       header={
         <Header
           variant="h2"
-          description="Ask for access below with your public key: the certificate is signed for minutes, and your private key stays with you."
+          description="Ask for access below with your public key: you get the whole command and a certificate of minutes, and your private key stays with you."
         >
           Log in
         </Header>
@@ -167,7 +167,7 @@ function WayIn({ allocation }: { readonly allocation: Allocation }) {
           <b>Command</b>
         </Box>
         <CopyBlock
-          text={`ssh -o CertificateFile=~/.ssh/${id}-cert.pub -o UserKnownHostsFile=~/.ssh/${id}.known root@${address}`}
+          text={`ssh -o CertificateFile=~/.ssh/${id}-cert.pub -o UserKnownHostsFile=~/.ssh/${id}.known USER@${address}`}
           what="the ssh command"
         />
         <Box>

@@ -6,6 +6,7 @@ import { useCan } from "../../app/access.ts";
 import { useQuery } from "../../app/router.tsx";
 import { OverlayTable } from "../../widgets/overlays.tsx";
 import { Page } from "../../widgets/page.tsx";
+import { Enrolments } from "./enrolments.tsx";
 import { Kinds } from "./kinds.tsx";
 import { Nodes } from "./nodes.tsx";
 import { Regions } from "./regions.tsx";
@@ -23,6 +24,7 @@ export default function CapacityPage() {
         onChange={({ detail }) => setTab(detail.activeTabId)}
         tabs={[
           { id: "nodes", label: "Nodes", content: <Nodes /> },
+          { id: "enrolments", label: "Enrolments", content: <Enrolments /> },
           { id: "kinds", label: "Kinds and prices", content: <Kinds /> },
           { id: "regions", label: "Regions", content: <Regions /> },
           {

@@ -151,7 +151,7 @@ const COLUMNS: readonly Column<Node>[] = [
   {
     id: "name",
     header: "Name",
-    cell: ({ name }) => name,
+    cell: ({ id, name }) => <Link href={`/admin/nodes/${id}`}>{name}</Link>,
     value: ({ name, id }) => `${name} ${id}`,
     rowHeader: true,
   },

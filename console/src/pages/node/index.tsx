@@ -1,0 +1,202 @@
+/** One node for its operators: how it is reached, its agent, and what the agent says of the machine. */
+
+import Alert from "@cloudscape-design/components/alert";
+import Box from "@cloudscape-design/components/box";
+import Button from "@cloudscape-design/components/button";
+import Container from "@cloudscape-design/components/container";
+import Header from "@cloudscape-design/components/header";
+import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import Link from "@cloudscape-design/components/link";
+import SpaceBetween from "@cloudscape-design/components/space-between";
+import { useState } from "react";
+import { api, call } from "../../api/client.ts";
+import type { Schemas } from "../../api/contract.ts";
+import { Problem } from "../../api/problem.ts";
+import { useCan } from "../../app/access.ts";
+import type { PageProps } from "../../app/router.tsx";
+import { FormDialog } from "../../forms/form-dialog.tsx";
+import { objectOf, REASON } from "../../forms/own-schemas.ts";
+import { useLive } from "../../live/use-live.ts";
+import { Copy, CopyBlock } from "../../widgets/copy.tsx";
+import { JsonView } from "../../widgets/json-view.tsx";
+import { Moment } from "../../widgets/moment.tsx";
+import { Loaded, Page } from "../../widgets/page.tsx";
+import { Status } from "../../widgets/status.tsx";
+
+const EVERY_MS = 10_000;
+
+export default function NodePage({ params }: PageProps) {
+  const id = params.node_id ?? "";
+  const path = { node_id: id };
+  const node = useLive(
+    `node:${id}`,
+    (signal) => call(api.GET("/api/v1/nodes/{node_id}", { params: { path }, signal })),
+    { everyMs: EVERY_MS },
+  );
+  const agent = useLive(
+    `agent:${id}`,
+    (signal) =>
+      unlessAbsent(call(api.GET("/api/v1/nodes/{node_id}/agent", { params: { path }, signal }))),
+    { everyMs: EVERY_MS },
+  );
+  const facts = useLive(
+    `facts:${id}`,
+    (signal) =>
+      unlessAbsent(call(api.GET("/api/v1/nodes/{node_id}/facts", { params: { path }, signal }))),
+    { everyMs: EVERY_MS },
+  );
+  return (
+    <Page title={node.value?.name ?? "Node"}>
+      <Loaded live={node}>{(found) => <Machine node={found} />}</Loaded>
+      <Loaded live={agent}>{({ found }) => <Agent agent={found} nodeId={id} />}</Loaded>
+      <Loaded live={facts}>{({ found }) => <Facts facts={found} />}</Loaded>
+    </Page>
+  );
+}
+
+function Machine({ node }: { readonly node: Schemas["Node"] }) {
+  return (
+    <Container header={<Header variant="h2">The machine</Header>}>
+      <SpaceBetween size="m">
+        <KeyValuePairs
+          columns={4}
+          items={[
+            { label: "Status", value: <Status word={node.status} /> },
+            { label: "Kind", value: node.sku },
+            { label: "Region", value: node.region },
+            { label: "Provider", value: node.provider },
+            { label: "Address", value: <Copy text={node.address} what="the address" /> },
+            {
+              label: "Held as",
+              value: node.allocation_id ? (
+                <Link href={`/allocations/${node.allocation_id}`}>{node.allocation_id}</Link>
+              ) : (
+                "Nothing: it is free"
+              ),
+            },
+            { label: "Reason", value: node.status_reason || "–" },
+            { label: "Since", value: <Moment at={node.created_at} /> },
+          ]}
+        />
+        <CopyBlock text={node.host_keys.join("\n")} what="the host keys" />
+      </SpaceBetween>
+    </Container>
+  );
+}
+
+interface AgentProps {
+  readonly agent: Schemas["NodeAgent"] | null;
+  readonly nodeId: string;
+}
+
+function Agent({ agent, nodeId }: AgentProps) {
+  const manages = useCan()("capacity.node.manage");
+  const [leaving, setLeaving] = useState(false);
+  if (agent === null) {
+    return (
+      <Container header={<Header variant="h2">Agent</Header>}>
+        <Box color="text-body-secondary">
+          None: the host was made known by hand. Enrol it to get facts and tasks.
+        </Box>
+      </Container>
+    );
+  }
+  return (
+    <Container
+      header={
+        <Header
+          variant="h2"
+          actions={manages && <Button onClick={() => setLeaving(true)}>Let it go</Button>}
+        >
+          Agent
+        </Header>
+      }
+    >
+      <SpaceBetween size="m">
+        {agent.access_error && (
+          <Alert type="warning" header="Its sshd could not be set up">
+            {agent.access_error}
+          </Alert>
+        )}
+        <KeyValuePairs
+          columns={4}
+          items={[
+            { label: "Status", value: <Status word={agent.status} /> },
+            { label: "Last heard", value: <Moment at={agent.last_seen_at} /> },
+            { label: "Version", value: agent.agent_version },
+            { label: "Trusts what it should", value: agent.access_applied ? "Yes" : "Not yet" },
+            { label: "Enrolled", value: <Moment at={agent.enrolled_at} /> },
+            {
+              label: "Identity",
+              value: agent.identities.map(({ id, fingerprint }) => (
+                <div key={id}>{fingerprint}</div>
+              )),
+            },
+          ]}
+        />
+      </SpaceBetween>
+      {leaving && (
+        <FormDialog
+          title="Let this host go?"
+          submitText="Let it go"
+          schema={objectOf(
+            {
+              reason: REASON,
+              force: {
+                title: "The host will not come back",
+                type: "boolean",
+                default: false,
+                "x-help": "Its identity ends now, and what is on it stays as it is.",
+              },
+            },
+            "reason",
+          )}
+          onClose={() => setLeaving(false)}
+          submit={({ reason, force }, key) =>
+            call(
+              api.POST("/api/v1/nodes/{node_id}/unenrol", {
+                params: { path: { node_id: nodeId } },
+                body: { reason: String(reason), force: force === true },
+                headers: { "Idempotency-Key": key },
+              }),
+            )
+          }
+        >
+          The agent cleans the host of everything the platform put there, and ends.
+        </FormDialog>
+      )}
+    </Container>
+  );
+}
+
+function Facts({ facts }: { readonly facts: Schemas["NodeFacts"] | null }) {
+  if (facts === null) return null;
+  return (
+    <Container
+      header={
+        <Header
+          variant="h2"
+          description={
+            <>
+              Said by the agent <Moment at={facts.reported_at} />.
+            </>
+          }
+        >
+          Facts
+        </Header>
+      }
+    >
+      <JsonView value={facts.facts} />
+    </Container>
+  );
+}
+
+/** What is read, or that there is none: a node made known by hand has no agent. */
+async function unlessAbsent<T>(reading: Promise<T>): Promise<{ found: T | null }> {
+  try {
+    return { found: await reading };
+  } catch (thrown) {
+    if (thrown instanceof Problem && thrown.status === 404) return { found: null };
+    throw thrown;
+  }
+}
