@@ -1,0 +1,317 @@
+"""The whole life of one cluster through the public API, on real machines with real daemons.
+
+The tests share a cluster of four machines and go through its life in the order they stand here: n1
+controls, n2 works from the start, n3 (with fake GPUs) and n4 come and go.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pytest
+
+from gpuaas_contract.apps import AppInstance, InstanceUpdate, Member, Operation
+from gpuaas_contract.custody import RuntimeSecret
+from gpuaas_contract.states import Health, InstanceStatus, MemberStatus, OperationStatus
+from gpuaas_lab import Machine
+from gpuaas_sdk import Request
+from gpuaas_slurm.onmachine.residue import residue_env, residue_found
+from gpuaas_slurm.onmachine.scripts import script_text
+from tools.ground import Ground
+from tools.slurm_crew import members, operations, placed, succeeded, told, until
+from tools.slurm_site import ENDED, SlurmSite, bundles_publish, slurm_up
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
+SUITE: Final = "bookworm"
+GPUS: Final = 2
+REMEMBERED_S: Final = 5
+
+
+@dataclass
+class Life:
+    """One cluster and what happened to it so far."""
+
+    site: SlurmSite
+    instance_id: str = ""
+    packages: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def ground(self) -> Ground:
+        return self.site.ground
+
+    def machine(self, name: str) -> Machine:
+        return self.ground.lab.machine(name)
+
+    async def run(self, command: str, *, check: bool = True) -> str:
+        """Run something where people work: on the controller's machine."""
+        return (await self.machine("n1").run(command, check=check)).stdout
+
+    async def ask(self, kind: str, *names: str, **given: Any) -> None:
+        """Ask for an operation on workers by name, and see it succeed."""
+        known = await members(self.site, self.instance_id)
+        ids = [known[name].id for name in names]
+        asked = await self.site.ask(self.instance_id, kind, member_ids=ids, input=given)
+        await succeeded(self.site, asked)
+
+    async def add(self, *names: str) -> None:
+        """Add machines as workers, all with one request."""
+        ids = [self.ground.allocation(name) for name in names]
+        given = {"allocation_ids": ids}
+        await succeeded(self.site, await self.site.ask(self.instance_id, "add_worker", input=given))
+
+    async def member(self, name: str) -> Member:
+        return (await members(self.site, self.instance_id))[name]
+
+    async def healthy(self) -> None:
+        """The platform says, once it was looked at again, that all is well."""
+        await until(
+            lambda: self.site.instance(self.instance_id),
+            lambda one: (one.status, one.health) == (InstanceStatus.RUNNING, Health.HEALTHY),
+            patience=20,
+        )
+
+    async def quiet(self) -> None:
+        """Wait until nothing runs or completes."""
+        await self.run("for i in $(seq 100); do squeue -h | grep -q . || exit 0; sleep .1; done")
+
+
+@pytest.fixture(scope="module")
+async def life(ground_factory: Callable[..., Awaitable[Ground]]) -> AsyncIterator[Life]:
+    ground = await ground_factory("slurm-life", 4, suite=SUITE)
+    await bundles_publish(ground, SUITE)
+    await ground.lab.machine("n3").fake_gpus(GPUS)
+    options = ("--observe-seconds", "2", "--lease-seconds", "10")
+    async with slurm_up(ground, options=options) as site:
+        found = Life(site)
+        for machine in ground.lab.machines:
+            listed = await machine.run("dpkg-query -W -f '${Package}\\n'")
+            found.packages[machine.name] = set(listed.stdout.split())
+        yield found
+
+
+async def test_a_preflight_names_every_problem_with_its_remedy_and_changes_nothing(
+    life: Life,
+) -> None:
+    foreign = "mkdir -p /etc/slurm && echo ClusterName=old >/etc/slurm/slurm.conf"
+    await life.machine("n2").run(foreign)
+    settings = {"finished_job_seconds": REMEMBERED_S}
+    asked = await life.site.deploy("c1", placed(life.ground, "n1", ["n2"], **settings))
+    (ended,) = await life.site.ended(asked)
+    assert ended.error is not None
+    assert ended.error.code == "preflight_failed"
+    assert "a Slurm of somebody else is there: /etc/slurm/slurm.conf → remove" in (
+        ended.error.message
+    )
+    for name in ("n1", "n2"):
+        assert (await life.machine(name).run("command -v munged slurmd", check=False)).status
+    await life.machine("n2").run("rm -r /etc/slurm")
+    life.instance_id = asked.instance.id
+
+
+async def test_a_failed_deploy_is_tried_again_and_ends_running_and_healthy(life: Life) -> None:
+    (failed,) = await operations(life.site, life.instance_id)
+    again = await life.site.admin.post(f"/operations/{failed.id}/retry", None, Operation)
+    ended = await until(
+        lambda: life.site.operation(again.id), lambda one: one.status in ENDED, patience=240
+    )
+    assert ended.status is OperationStatus.SUCCEEDED, told(ended)
+    await life.healthy()
+    instance = await life.site.instance(life.instance_id)
+    detail = instance.adapter_detail
+    assert detail is not None
+    package = (await life.run("dpkg-query -W -f '${Version}' slurmctld")).strip()
+    assert detail.detail["versions"] == {
+        "app": instance.app_version, "package": package, "daemon": instance.runtime_version,
+    }  # fmt: skip
+    assert instance.runtime_version in await life.run("slurmctld -V")
+    assert [row["name"] for row in detail.detail["nodes"]] == ["n2"]
+    assert detail.detail["generation"] == 1
+
+
+async def test_every_command_of_the_access_bundle_works(life: Life) -> None:
+    access = (await life.site.instance(life.instance_id)).access
+    assert access is not None
+    for entry in [*access["commands"], *access["health"]]:
+        ran = await life.machine("n1").run(entry["command"], check=False)
+        assert ran.status == 0, (entry, ran)
+    first = access["first_job"]
+    await life.machine("n1").write(f"/root/{first['file']}", first["script"])
+    said = await life.run(f"cd /root && {first['submit']}")
+    number = said.split()[-1]
+    seen = await life.run(
+        f"for i in $(seq 100); do sacct -X -n -P -j {number} -o state | grep -x COMPLETED && exit;"
+        " sleep .1; done; exit 1"
+    )
+    assert seen.strip() == "COMPLETED"
+
+
+async def test_arrays_and_mpi_run_and_are_recorded(life: Life) -> None:
+    said = await life.run("sbatch --parsable --array=1-3 --wrap=true")
+    recorded = await life.run(
+        f"for i in $(seq 150); do [ $(sacct -X -n -P -j {said.strip()} -s CD -S now-1hour -o jobid"
+        f" -E now | wc -l) = 3 ] && exit 0; sleep .1; done; sacct -X -j {said.strip()}; exit 1"
+    )
+    assert recorded == ""
+    ranks = await life.run("srun -n 2 --overcommit printenv PMIX_RANK")
+    assert sorted(ranks.split()) == ["0", "1"]
+
+
+async def test_workers_added_together_are_ready_and_carry_their_gpus(life: Life) -> None:
+    await life.add("n3", "n4")
+    await life.healthy()
+    for name in ("n3", "n4"):
+        member = await life.member(name)
+        assert (member.status, member.health, member.node) == (
+            MemberStatus.READY, Health.HEALTHY, name,
+        )  # fmt: skip
+    assert sorted((await life.run("srun -N 3 hostname")).split()) == ["n2", "n3", "n4"]
+    seen = await life.run("srun -w n3 --gres=gpu:1 printenv CUDA_VISIBLE_DEVICES")
+    assert seen.strip() == "0"
+    assert (await life.site.instance(life.instance_id)).topology == "multi_node"
+
+
+async def test_a_drain_lets_the_running_job_end_and_shows_it_meanwhile(life: Life) -> None:
+    await life.quiet()
+    await life.run("sbatch -w n4 --wrap 'sleep 6'")
+    await life.run("for i in $(seq 100); do squeue -h -t R | grep -q n4 && exit 0; sleep .1; done")
+    known = await life.member("n4")
+    shown: set[str] = set()
+    asked = await life.site.ask(life.instance_id, "drain_worker", member_ids=[known.id])
+    (ended,) = await life.site.ended(
+        asked, lambda one: shown.update(s.message for s in one.progress)
+    )
+    assert ended.status is OperationStatus.SUCCEEDED, told(ended)
+    assert any("of root (running)" in message for message in shown)
+    assert f"gpuaas:{ended.id}" in await life.run("scontrol show node n4")
+    member = await life.member("n4")
+    assert (member.status, member.health) == (MemberStatus.DRAINED, Health.DRAINED)
+    assert "CANCELLED" not in await life.run("sacct -X -n -P -o state")
+    await life.ask("resume_worker", "n4")
+    assert (await life.member("n4")).status is MemberStatus.READY
+
+
+async def test_a_drain_of_somebody_else_is_told_and_left_alone(life: Life) -> None:
+    await life.run("scontrol update NodeName=n4 State=DRAIN Reason='bad fan'")
+    member = await until(lambda: life.member("n4"), lambda one: one.health is Health.DRAINED)
+    assert [one.type for one in member.conditions] == ["drained_elsewhere"]
+    assert "bad fan" in member.conditions[0].message
+    await succeeded(life.site, await life.site.ask(life.instance_id, "reconcile"))
+    assert "bad fan" in await life.run("sinfo -R -h")
+    await life.run("scontrol update NodeName=n4 State=RESUME")
+
+
+async def test_a_replacement_is_ready_before_the_old_one_leaves_nothing_behind(life: Life) -> None:
+    await life.ask("remove_worker", "n4")
+    await nothing_left(life, "n4")
+    await life.ask("replace_worker", "n2", allocation_id=life.ground.allocation("n4"))
+    await nothing_left(life, "n2")
+    await life.healthy()
+    assert (await life.run("sinfo -h -N -o %N -p main | sort -u")).split() == ["n3", "n4"]
+    replaced = (await operations(life.site, life.instance_id))[0]
+    began = {step.name: step.started_at for step in replaced.progress}
+    ended = {step.name: step.ended_at for step in replaced.progress}
+    assert str(ended["admit"]) <= str(began["drain"])
+    tombs = life.site.admin.pages(
+        f"/app-instances/{life.instance_id}/members", Member, removed=True
+    )
+    gone = [one async for one in tombs if one.status is MemberStatus.REMOVED]
+    assert len(gone) == 2
+    assert all(one.absence and one.absence.runtime_verified_absent for one in gone)
+
+
+async def test_what_was_removed_can_come_back(life: Life) -> None:
+    await life.add("n2")
+    await life.healthy()
+    assert "n2" in await life.run("srun -w n2 hostname")
+
+
+async def test_a_stop_refuses_while_jobs_run_unless_told_what_to_do(life: Life) -> None:
+    number = (await life.run("sbatch --parsable --wrap 'sleep 600'")).strip()
+    await life.run(f"for i in $(seq 100); do squeue -h -t R -j {number} | grep -q . && exit; done")
+    (refused,) = await life.site.ended(await life.site.ask(life.instance_id, "stop"))
+    assert refused.error is not None
+    assert refused.error.code == "jobs_run"
+    await life.healthy()
+    asked = await life.site.ask(life.instance_id, "stop", input={"jobs": "requeue"})
+    await succeeded(life.site, asked)
+    instance = await life.site.instance(life.instance_id)
+    assert (instance.status, instance.health) == (InstanceStatus.STOPPED, Health.DRAINED)
+    for name in ("n1", "n2", "n3", "n4"):
+        units = await life.machine(name).run("systemctl is-active slurmctld slurmd", check=False)
+        assert "\nactive" not in f"\n{units.stdout}"
+    await succeeded(life.site, await life.site.ask(life.instance_id, "start"))
+    await life.healthy()
+    # The queue outlived the stop; the job begins anew.
+    assert number in await life.run("squeue -h -o %i")
+    await life.run(f"scancel {number}")
+
+
+async def test_a_restart_keeps_running_jobs(life: Life) -> None:
+    await life.quiet()
+    number = (await life.run("sbatch --parsable --wrap 'sleep 300'")).strip()
+    await life.run(f"for i in $(seq 100); do squeue -h -t R -j {number} | grep -q . && exit; done")
+    pid = await life.run("systemctl show -P MainPID slurmctld")
+    await succeeded(life.site, await life.site.ask(life.instance_id, "restart"))
+    assert await life.run("systemctl show -P MainPID slurmctld") != pid
+    assert await life.run(f"squeue -h -t R -j {number} -o %i") == f"{number}\n"
+    await life.run(f"scancel {number}")
+
+
+async def test_a_changed_file_and_a_dead_daemon_are_repaired_without_being_asked(
+    life: Life,
+) -> None:
+    before = await life.machine("n1").read("/etc/slurm/slurm.conf")
+    await life.run("echo '# by hand' >>/etc/slurm/slurm.conf")
+    await life.machine("n3").run("systemctl stop slurmd")
+
+    async def repaired() -> tuple[bool, str]:
+        now = await life.machine("n1").read("/etc/slurm/slurm.conf")
+        state = await life.machine("n3").run("systemctl is-active slurmd", check=False)
+        return now == before, state.stdout.strip()
+
+    await until(repaired, lambda found: found == (True, "active"))
+    await until(lambda: life.member("n3"), lambda one: one.health is Health.HEALTHY)
+
+
+async def test_new_settings_become_the_next_generation(life: Life) -> None:
+    instance = await life.site.instance(life.instance_id)
+    settings = json.loads(json.dumps(instance.settings))
+    settings["settings"]["partitions"] = [{"name": "main"}, {"name": "short", "max_minutes": 10}]
+    request = Request(
+        "PATCH",
+        f"/app-instances/{life.instance_id}",
+        InstanceUpdate(settings=settings),
+        if_match=f'"{instance.revision}"',
+    )
+    await life.site.admin.call(request, AppInstance)
+    await succeeded(life.site, await life.site.ask(life.instance_id, "reconcile"))
+    assert "10:00" in await life.run("sinfo -h -p short -o %l")
+    found = await life.site.instance(life.instance_id)
+    assert found.adapter_detail is not None
+    assert found.adapter_detail.detail["generation"] == 2
+    assert found.settings_applied_revision == found.settings_revision
+
+
+async def test_decommissioning_leaves_nothing_and_proves_it(life: Life) -> None:
+    await succeeded(life.site, await life.site.ask(life.instance_id, "decommission"))
+    instance = await life.site.instance(life.instance_id)
+    assert instance.status is InstanceStatus.DELETED
+    for name in ("n1", "n2", "n3", "n4"):
+        await nothing_left(life, name)
+    secrets = life.site.admin.pages("/runtime-secrets", RuntimeSecret)
+    assert [one.status async for one in secrets] == ["revoked"]
+
+
+async def nothing_left(life: Life, name: str) -> None:
+    """The machine is as it was before: the probe finds nothing, and no package is new."""
+    machine = life.machine(name)
+    env = " ".join(f"{k}={shlex.quote(v)}" for k, v in residue_env(kept_packages=False).items())
+    probed = await machine.run(f"env {env} sh -s", stdin=script_text("residue"))
+    assert residue_found(probed.stdout) == {}
+    listed = await machine.run("dpkg-query -W -f '${Package}\\n'")
+    assert set(listed.stdout.split()) == life.packages[name]
