@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
+import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,7 +31,7 @@ from gpuaas_sdk.machines import AccessRefused, ssh_access
 from gpuaas_sdk.sign_in import password_sign_in
 from tools.ground import Ground
 from tools.slurm_crew import placed, until
-from tools.slurm_site import SlurmSite, bundles_ready, slurm_up
+from tools.slurm_site import BIN, SlurmSite, bundles_ready, slurm_up
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
@@ -43,6 +45,7 @@ class Researcher:
     user_id: str
     binding_id: str
     client: Client
+    token: str
 
     async def ssh(self, allocation_id: str, command: str) -> tuple[int, str, str]:
         """Run something on a machine as themselves, with the real ssh."""
@@ -87,7 +90,7 @@ class Town:
             token = await password_sign_in(nobody, who, PersonalTokenCreate(name="test"))
         client = Client(ground.url, BearerToken(token.secret))
         await self.stack.enter_async_context(client)
-        return Researcher(user.id, binding.id, client)
+        return Researcher(user.id, binding.id, client, token.secret)
 
     async def settled(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """What is said of people, as soon as it is as wanted."""
@@ -146,6 +149,27 @@ async def test_a_member_logs_in_and_runs_jobs_as_themselves(town: Town) -> None:
     assert status == 0
 
 
+async def test_the_command_of_the_access_bundle_logs_a_person_in(town: Town) -> None:
+    carl = await town.join("carl")
+    await until(
+        lambda: town.seen("n1", "cat /etc/ssh/gpuaas_principals/carl"),
+        lambda text: carl.user_id in text,
+    )
+    access = (await town.site.instance(town.instance_id)).access or {}
+    words = shlex.split(access["login"]["command"])
+    ran = await asyncio.create_subprocess_exec(
+        BIN / words[0],
+        *words[1:],
+        "id -un",
+        env={**os.environ, "GPUAAS_URL": town.ground.url, "GPUAAS_TOKEN": carl.token},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await ran.communicate()
+    assert (ran.returncode, out) == (0, b"carl\n"), err
+
+
 async def test_nobody_logs_in_where_jobs_run_or_as_somebody_else(town: Town) -> None:
     eve = await town.join("eve")
     await until(
@@ -201,8 +225,8 @@ async def test_whoever_leaves_with_a_running_job_is_locked_out_and_forgotten_whe
     await town.settled(lambda people: not people.get("leaving"))
     assoc = "sacctmgr -nP show assoc user=bob format=account"
     assert await until(lambda: town.seen("n1", assoc), lambda text: text == "") == ""
-    states = await town.seen("n1", "sacct -X -n -P -u bob -o state")
-    assert sorted(one.split()[0] for one in states.splitlines()) == ["CANCELLED", "COMPLETED"]
+    states = await town.seen("n1", "squeue -h -t all -u bob -o %T")
+    assert sorted(states.split()) == ["CANCELLED", "COMPLETED"]
 
 
 async def test_a_certificate_from_before_opens_nothing_after(town: Town) -> None:

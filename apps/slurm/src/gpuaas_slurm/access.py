@@ -45,8 +45,9 @@ def access_bundle(
         "login": {
             "allocation_id": allocation,
             "address": address,
-            "command": f"ssh {address}",
-            "note": "By a certificate of minutes: ask for an access grant on the allocation.",
+            "command": f"gpuaas ssh --as-person {allocation}",
+            "note": "As yourself, by a certificate of minutes; members of the project have an"
+            " account here.",
         },
         "account": next(iter(document.accounts.values()), ""),
         "partitions": [one.name for one in cluster.partitions],

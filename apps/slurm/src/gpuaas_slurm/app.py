@@ -20,6 +20,7 @@ from gpuaas_slurm.health import health
 from gpuaas_slurm.observe import Seen, cluster_seen, everything_seen, observing
 from gpuaas_slurm.operations.deploy import deploy
 from gpuaas_slurm.operations.scope import Scope, scope_of
+from gpuaas_slurm.operations.upgrade import rollback, upgrade
 from gpuaas_slurm.operations.whole import decommission, restart, start, stop
 from gpuaas_slurm.operations.workers import (
     add_worker,
@@ -61,6 +62,8 @@ def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
             "stop": procedure(stop, _seen_as(InstanceStatus.STOPPED, services)),
             "start": procedure(start),
             "restart": procedure(restart),
+            "upgrade": procedure(upgrade),
+            "rollback": procedure(rollback),
             "reconcile": Procedure(_repairing(services), running),
             "decommission": procedure(decommission, _gone),
         },
@@ -85,7 +88,10 @@ def _seen_as(status: InstanceStatus, services: Services) -> Finish:
     """What is true now, by looking at a cluster that should be in this state."""
 
     async def finish(ctx: Context) -> Facts:
-        wanted = Target(ctx.instance.model_copy(update={"status": status}), ctx.members)
+        # What the operation leads to is true when it ends, which is when this is told.
+        version = ctx.operation.target_version or ctx.instance.app_version
+        become = ctx.instance.model_copy(update={"status": status, "app_version": version})
+        wanted = Target(become, ctx.members)
         seen = await everything_seen(services, ctx.machines, wanted)
         return _others(ctx, health(wanted, seen))
 

@@ -60,7 +60,7 @@ def bundle_make(wanted: Wanted, out: Path) -> Made:
         archive = Path(folder) / "archive"
         archive.mkdir()
         apt.download(chosen, archive)
-        (archive / "Packages").write_text(_index(archive))
+        (archive / "Packages").write_text(bundle_index(archive))
         packed = Path(folder) / "bundle.tar"
         bundle_pack(archive, packed)
         target = out / bundle_name(wanted.suite, wanted.role)
@@ -139,7 +139,7 @@ class _Apt:
         return ran.stdout
 
 
-def _index(folder: Path) -> str:
+def bundle_index(folder: Path) -> str:
     """The index apt reads, with a digest of each package."""
     stanzas = []
     for file in sorted(folder.glob("*.deb")):

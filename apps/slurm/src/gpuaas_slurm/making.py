@@ -35,6 +35,8 @@ class Maker:
     ground: Ground
     services: Services
     renew: bool = False
+    rebuild: bool = False
+    """Whether the Slurm that is installed now counts, not the one the cluster was made with."""
 
     async def record(self, site: Site) -> Record:
         """What a machine shall be: as it was decided, or decided now."""
@@ -56,8 +58,11 @@ class Maker:
         """What the cluster shall be: as it was decided, or decided now."""
         kept = await self.ground.document()
         if kept is not None:
-            settings = settings_of(self.ground.target.instance)
-            return renewed(kept, settings) if self.renew else kept
+            if not self.renew:
+                return kept
+            look = await self.ground.look(self.ground.controller)
+            build = build_of(look) if self.rebuild else kept.cluster.build
+            return renewed(kept, settings_of(self.ground.target.instance), build)
         records = await self.ground.each(self.ground.sites, self.record)
         controller = records[self.ground.controller.allocation_id].machine
         workers = tuple(records[site.allocation_id].machine for site in self.ground.workers)
@@ -118,11 +123,14 @@ def cluster_for(
     )
 
 
-def renewed(document: ClusterDocument, settings: Settings) -> ClusterDocument:
+def renewed(
+    document: ClusterDocument, settings: Settings, build: Build | None = None
+) -> ClusterDocument:
     """Return the document with the settings of now: the next generation, if that changes it."""
     cluster = document.cluster
     wanted = replace(
         cluster,
+        build=build or cluster.build,
         partitions=settings.partitions,
         finished_job_seconds=settings.finished_job_seconds,
     )

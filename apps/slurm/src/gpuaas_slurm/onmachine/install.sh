@@ -44,9 +44,20 @@ if [ -n "$folder" ]; then
         -o "Dir::State::lists=$HOME_FOLDER/apt/lists" -o "Dir::Cache=$HOME_FOLDER/apt" \
         -o APT::Sandbox::User=root
 fi
+if [ -n "${EXACT:-}" ]; then
+    # These very versions, of whatever is installed here: dependencies go along, also back.
+    set -- "$@" --allow-downgrades
+    here=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p')
+    NAMES=$(awk '/^Package: / {name = $2} /^Version: / {print name, $2}' "$folder/Packages" |
+        while read -r name version; do
+            ! echo "$here" | grep -qx -- "$name" || echo "$name=$version"
+        done)
+fi
 apt-get "$@" update
 apt-get "$@" -y --no-install-recommends install $NAMES
 for link in $LINKS; do
     ln -sfn "${link#*:}" "${link%%:*}"
 done
-rm -rf "$HOME_FOLDER/apt" "$HOME_FOLDER/repository" ${ARCHIVE:+"$ARCHIVE"} "$HOME_FOLDER/installing"
+# Kept: the way back from a later upgrade leads through the packages of today.
+[ -z "${ARCHIVE:-}" ] || mv -f "$ARCHIVE" "$HOME_FOLDER/installed.tar"
+rm -rf "$HOME_FOLDER/apt" "$HOME_FOLDER/repository" "$HOME_FOLDER/installing"

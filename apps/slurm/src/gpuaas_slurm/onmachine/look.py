@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from gpuaas_slurm.onmachine.scripts import PLUGIN_FILES, PMIX_LIBRARY
@@ -58,6 +59,32 @@ class UnitSeen:
 
 
 @dataclass(frozen=True)
+class OfferSeen:
+    """Packages that lie ready for an operation, and how they stand to what is installed."""
+
+    operation_id: str
+    version: str
+    relation: str
+
+
+@dataclass(frozen=True)
+class SnapshotSeen:
+    """What was saved before an upgrade, and of what."""
+
+    operation_id: str
+    app_version: str
+    packages: str
+    generation: int
+    at: int
+    kib: int
+
+    @property
+    def taken_at(self) -> datetime:
+        """When, by the machine's clock."""
+        return datetime.fromtimestamp(self.at, UTC)
+
+
+@dataclass(frozen=True)
 class MachineLook:
     """One machine at one moment. `skew` is how far its clock is ahead, in seconds."""
 
@@ -73,6 +100,11 @@ class MachineLook:
     present: frozenset[str] = frozenset()
     users: Mapping[str, UserSeen] = field(default_factory=dict)
     principals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    offer: OfferSeen | None = None
+    previous: str = ""
+    """The version of the packages from before the last upgrade; empty when they are not kept."""
+    snapshot: SnapshotSeen | None = None
+    restored: str = ""
     skew: float = 0.0
 
     def unit(self, name: str) -> UnitSeen:
@@ -111,8 +143,12 @@ def machine_look(text: str) -> MachineLook:
             present=frozenset(value for word, value in rows if word == "present"),
             users=_users([value for word, value in rows if word == "user"]),
             principals=_principals([value for word, value in rows if word == "principal"]),
+            offer=OfferSeen(*single["offer"].split(" ")) if "offer" in single else None,
+            previous=single.get("previous", ""),
+            snapshot=_snapshot(single.get("snapshot")),
+            restored=single.get("restored", ""),
         )
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise LookError(f"the look cannot be read: {type(error).__name__}: {error}") from error
 
 
@@ -124,6 +160,11 @@ def _document(text: str | None) -> dict[str, Any] | None:
     if not isinstance(found, dict):
         raise LookError("a document of ours is no object")
     return found
+
+
+def _snapshot(text: str | None) -> SnapshotSeen | None:
+    found = _document(text)
+    return None if found is None else SnapshotSeen(**found)
 
 
 def _packages(values: list[str]) -> dict[str, str]:

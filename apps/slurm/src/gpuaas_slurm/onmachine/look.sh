@@ -6,8 +6,11 @@ say os "${ID:-unknown} ${VERSION_CODENAME:-unknown}"
 read -r host </proc/sys/kernel/hostname
 say hostname "$host"
 say now "$(date +%s.%N)"
-for name in record cluster; do
+for name in record cluster snapshot; do
     [ -r "$HOME_FOLDER/$name.json" ] && say "$name" "$(cat "$HOME_FOLDER/$name.json")"
+done
+for name in offer restored previous.version; do
+    [ -r "$HOME_FOLDER/$name" ] && say "${name%.version}" "$(cat "$HOME_FOLDER/$name")"
 done
 dpkg-query -W -f 'package\t${db:Status-Status} ${Package} ${Version}\n' $PACKAGES 2>/dev/null
 for file in $FILES; do

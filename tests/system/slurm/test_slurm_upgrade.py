@@ -1,0 +1,150 @@
+"""Other packages under a running cluster and back again, with jobs that live through it.
+
+The tests share a cluster of two machines and go through its upgrades in this order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rebuilt_bundle import SUFFIX, bundles_rebuilt
+
+from gpuaas_contract.apps import Operation
+from gpuaas_contract.catalog import VersionCreate
+from gpuaas_sdk import ConflictError, Request
+from gpuaas_slurm.command.controller import manifest_text
+from tools.ground import Ground
+from tools.slurm_crew import placed, until
+from tools.slurm_site import SLUG, SlurmSite, bundles_ready, slurm_up
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+
+NEXT = "0.2.0"
+
+
+@dataclass
+class Plant:
+    """The cluster, and the folder its controller takes packages from."""
+
+    site: SlurmSite
+    instance_id: str
+    bundles: Path
+
+    async def done(self, kind: str, **more: Any) -> Operation:
+        """Ask for an operation and wait for its end."""
+        [ended] = await self.site.ended(await self.site.ask(self.instance_id, kind, **more))
+        return ended
+
+    async def seen(self, machine: str, command: str) -> str:
+        """What the machine's own operator sees."""
+        ran = await self.site.ground.lab.machine(machine).run(command, check=False)
+        return ran.stdout.strip()
+
+    async def versions(self) -> dict[str, str]:
+        """The three versions the app tells."""
+        instance = await self.site.instance(self.instance_id)
+        assert instance.adapter_detail is not None
+        found: dict[str, str] = instance.adapter_detail.detail["versions"]
+        return found | {"instance": instance.app_version}
+
+
+@pytest.fixture(scope="module")
+async def plant(
+    ground_factory: Callable[..., Awaitable[Ground]], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Plant]:
+    ground = await ground_factory("upgrade", 2)
+    bundles = tmp_path_factory.mktemp("bundles")
+    for bundle in (await bundles_ready("bookworm")).glob("*.tar"):
+        shutil.copy(bundle, bundles)
+    options = ("--observe-seconds", "2")
+    async with slurm_up(ground, bundles=bundles, options=options) as site:
+        asked = await site.deploy("c1", placed(ground, "n1", ["n2"]))
+        [done] = await site.ended(asked)
+        assert done.status == "succeeded", done.error
+        version = VersionCreate(version=NEXT, manifest=json.loads(manifest_text()), publish=True)
+        await ground.admin.send(Request("POST", f"/apps/{SLUG}/versions", version))
+        yield Plant(site, asked.operations[0].instance_id, bundles)
+
+
+async def test_an_upgrade_to_what_runs_already_is_refused_untouched(plant: Plant) -> None:
+    started = await plant.seen("n1", "systemctl show -P MainPID slurmctld")
+    refused = await plant.done("upgrade", version=NEXT)
+    assert refused.status == "failed"
+    assert refused.error is not None
+    assert refused.error.code == "upgrade_refused"
+    assert "already" in refused.error.message
+    assert await plant.seen("n1", "systemctl show -P MainPID slurmctld") == started
+
+
+async def test_there_is_no_way_back_before_the_first_upgrade(plant: Plant) -> None:
+    with pytest.raises(ConflictError, match="no earlier version"):
+        await plant.site.ask(plant.instance_id, "rollback")
+
+
+async def test_an_upgrade_changes_packages_and_no_job_notices(plant: Plant) -> None:
+    await asyncio.to_thread(bundles_rebuilt, plant.bundles, plant.bundles)
+    before = await plant.versions()
+    job = await plant.seen("n1", "cd /; sbatch --parsable --output=/dev/null --wrap 'sleep 600'")
+    await until(lambda: plant.seen("n1", f"squeue -h -j {job} -o %T"), lambda one: one == "RUNNING")
+    done = await plant.done("upgrade", version=NEXT)
+    assert done.status == "succeeded", done.error
+    after = await until(plant.versions, lambda one: one["package"].endswith(SUFFIX))
+    assert after == {
+        "app": NEXT,
+        "instance": NEXT,
+        "package": before["package"] + SUFFIX,
+        "daemon": before["daemon"],
+    }
+    for machine in ("n1", "n2"):
+        assert (await plant.seen(machine, "dpkg-query -W -f '${Version}' slurm-client")).endswith(
+            SUFFIX
+        )
+    assert await plant.seen("n1", f"squeue -h -j {job} -o %T") == "RUNNING"
+    await plant.seen("n1", f"scancel {job}")
+
+
+async def test_what_the_app_knows_is_not_lost_with_the_process_and_its_disk(plant: Plant) -> None:
+    told = await plant.site.instance(plant.instance_id)
+    assert told.adapter_detail is not None
+    generation = told.adapter_detail.detail["generation"]
+    await plant.site.controller_end(signal.SIGKILL)
+    shutil.rmtree(plant.site.folder / "state", ignore_errors=True)
+    await plant.site.controller_start()
+    done = await plant.done("reconcile")
+    assert done.status == "succeeded", done.error
+    again = await plant.site.instance(plant.instance_id)
+    assert again.adapter_detail is not None
+    assert again.adapter_detail.detail["generation"] == generation
+    # Snapshots too are where the cluster is: the test after this one restores one.
+
+
+async def test_a_rollback_brings_everything_back_as_it_was(plant: Plant) -> None:
+    head = plant.site.ground.lab.machine("n1")
+    await head.run("sacctmgr -i add account later")
+    await head.run("cd /; sbatch --output=/dev/null --hold --job-name=later --wrap true")
+    done = await plant.done("rollback")
+    assert done.status == "succeeded", done.error
+    after = await until(plant.versions, lambda one: not one["package"].endswith(SUFFIX))
+    assert after["instance"] == after["app"] == "0.1.0"
+    # What came after the snapshot is lost, as was said.
+    assert "later" not in await plant.seen("n1", "sacctmgr -nP show account format=account")
+    assert "later" not in await plant.seen("n1", "squeue -h -o %j")
+    ran = await head.run("srun -N1 hostname")
+    assert ran.stdout.strip() == "n2"
+
+
+async def test_a_second_rollback_is_refused_untouched(plant: Plant) -> None:
+    started = await plant.seen("n1", "systemctl show -P MainPID slurmctld")
+    refused = await plant.done("rollback")
+    assert refused.status == "failed"
+    assert refused.error is not None
+    assert refused.error.code == "rollback_refused"
+    assert await plant.seen("n1", "systemctl show -P MainPID slurmctld") == started
