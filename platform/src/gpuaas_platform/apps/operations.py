@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from gpuaas_contract.apps import OperationCreate, PlacedMember, Preview, Requested
+from gpuaas_contract.apps import ConditionType, OperationCreate, PlacedMember, Preview, Requested
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.manifest import Manifest, OperationSpec, Purpose
 from gpuaas_contract.permissions import Permission
@@ -148,18 +148,28 @@ async def _decide(
         input_require(catalog.input_validate(version, spec.kind, given), "/input")
         filled = body.model_copy(update={"input": given})
     plan = request_plan(manifest, spec, row, scene.live, filled)
-    target_version = await _target_version(conn, scene, spec, body.version)
+    halfway = _upgrade_failed(scene, manifest)
+    target_version = await _target_version(conn, scene, spec, body.version, halfway=halfway)
     return _Decided(manifest, plan, filled, target_version)
 
 
+def _upgrade_failed(scene: Scene, manifest: Manifest) -> bool:
+    kinds = {spec.kind for spec in manifest.operations if spec.purpose is Purpose.UPGRADE}
+    return any(
+        one["type"] == ConditionType.OPERATION_FAILED and one["reason"] in kinds
+        for one in scene.instance.conditions
+    )
+
+
 async def _target_version(
-    conn: Connection, scene: Scene, spec: OperationSpec, wanted: str | None
+    conn: Connection, scene: Scene, spec: OperationSpec, wanted: str | None, *, halfway: bool
 ) -> str | None:
     """The version an upgrade or rollback leads to, when it may."""
     row = scene.instance
     if spec.purpose is Purpose.ROLLBACK:
-        found = wanted or row.previous_version
-        if found is None or found == row.app_version:
+        # From the middle of an upgrade that failed, the way back is to the version it still has.
+        found = wanted or (row.app_version if halfway else row.previous_version)
+        if found is None or (found == row.app_version and not halfway):
             raise PlatformError(
                 ErrorCode.STATE_CONFLICT,
                 "There is no earlier version to go back to.",

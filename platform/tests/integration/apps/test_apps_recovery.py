@@ -273,6 +273,24 @@ async def test_decommission_is_not_done_while_members_are_left(
     assert (await site.instance(instance_id))["status"] == "deleted"
 
 
+async def test_an_upgrade_that_failed_leads_back_to_the_version_it_started_from(
+    site: Site, controller: FakeController
+) -> None:
+    instance_id = await _running(site, controller)
+    early = await site.request(instance_id, "roll_back")
+    assert early.status_code == 409
+    controller.trouble["upgrade"] = failing(1, family="permanent")
+    await site.asked(instance_id, "upgrade", version="1.1.0")
+    await controller.drain_queue()
+    assert (await site.instance(instance_id))["app_version"] == "1.0.0"
+    asked = await site.asked(instance_id, "roll_back")
+    assert asked["operation"]["target_version"] == "1.0.0"
+    await controller.drain_queue()
+    instance = await site.instance(instance_id)
+    assert (instance["status"], instance["app_version"]) == ("running", "1.0.0")
+    assert (await site.request(instance_id, "roll_back")).status_code == 409
+
+
 async def _running(site: Site, controller: FakeController) -> str:
     requested = await site.deploy()
     await controller.drain_queue()
