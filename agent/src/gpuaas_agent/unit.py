@@ -41,7 +41,8 @@ RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 SystemCallArchitectures=native
-SystemCallFilter=@system-service
+SystemCallFilter=@system-service adjtimex
+SystemCallErrorNumber=EPERM
 
 [Install]
 WantedBy=multi-user.target

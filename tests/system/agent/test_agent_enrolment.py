@@ -1,5 +1,6 @@
 """Enrolment on a real, bare machine: one command, once; and no trace when it is undone."""
 
+import asyncio
 import json
 
 from agent_hosts import Host, enrolment_make, held
@@ -77,6 +78,23 @@ async def test_what_already_runs_there_is_said(other: Host) -> None:
     services = [one["unit"] for one in told.facts["activity"]["services"] if not one["base"]]
     assert services == ["bakery.service"]
     await other.machine.run("systemctl stop bakery")
+
+
+async def test_facts_come_from_the_confined_unit_too(other: Host) -> None:
+    """What root's shell can read, the agent in its unit can: nothing is cut off by its limits."""
+    made = await enrolment_make(other.ground, other.machine)
+    await other.machine.run(made.command)
+    path = f"/nodes/{other.node_id}/facts"
+    first = await other.ground.admin.get(path, NodeFacts)
+    second = first
+    while second.reported_at == first.reported_at:
+        await asyncio.sleep(0.5)
+        second = await other.ground.admin.get(path, NodeFacts)
+    unknown = [{one["fact"] for one in told.facts["unknown"]} for told in (first, second)]
+    assert unknown[1] <= unknown[0]
+    assert abs(second.facts["time"]["offset_seconds"]) < 30
+    said = await other.machine.run("systemctl show -p NRestarts --value gpuaas-agent")
+    assert said.stdout.strip() == "0"
 
 
 async def test_a_node_that_is_let_go_keeps_no_trace(other: Host) -> None:
