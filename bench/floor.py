@@ -163,20 +163,54 @@ async def floor_run(size: int, suite: str | None = None) -> Row:
             _repository(lab, suite, (*names, *CONTROLLER)) as controller,
         ):
             await asyncio.gather(*(machine.disconnect() for machine in lab.machines))
-            return await _phases(lab, worker, controller)
+            key = base64.b64encode(secrets.token_bytes(1024)).decode()
+            return await _phases(lab.machines, worker, controller, key)
 
 
-async def _phases(lab: Lab, worker: Repository, controller: Repository) -> Row:
-    first, *others = lab.machines
+async def floor_add_run(size: int, suite: str | None = None) -> float:
+    """Seconds to add one more worker to a running floor of `size` machines, until it ran a job.
+
+    As one would by hand: install on the new machine, give it the key and the configuration with its
+    line in it, give everybody else that configuration too, and restart their daemons.
+    """
+    suite = suite or sources.default_suite(sources.host_release())
+    async with Lab.up(f"floor-add-{size}", size + 1, suite=suite) as lab:
+        names = (*WORKER, PMIX[suite])
+        async with (
+            _repository(lab, suite, names) as worker,
+            _repository(lab, suite, (*names, *CONTROLLER)) as controller,
+        ):
+            key = base64.b64encode(secrets.token_bytes(1024)).decode()
+            await _phases(lab.machines[:size], worker, controller, key)
+            new = lab.machines[size]
+            await new.disconnect()
+            return await _timed([_add(lab.machines, new, worker, key)])
+
+
+async def _add(machines: list[Machine], new: Machine, worker: Repository, key: str) -> None:
+    await new.run(f"{_deliver(worker)}\n{_unpack(worker)}")
+    await asyncio.gather(*(m.run(_configure(m, machines, key)) for m in machines))
+    first, *others = machines
+    await asyncio.gather(
+        first.run("systemctl restart slurmctld"), new.run("systemctl restart munge")
+    )
+    await asyncio.gather(*_all(others, "restart slurmd"), *_all([first], "restart slurmd"))
+    await first.run(IDLE.format(count=len(machines)))
+    await first.run(f"srun -w {new.name} hostname")
+
+
+async def _phases(
+    machines: list[Machine], worker: Repository, controller: Repository, key: str
+) -> Row:
+    first, *others = machines
     everyone = [(first, controller), *((machine, worker) for machine in others)]
-    key = base64.b64encode(secrets.token_bytes(1024)).decode()
     row = Row(
         machines=len(everyone),
         deliver=await _timed(m.run(_deliver(offered)) for m, offered in everyone),
         install=await _timed(m.run(_unpack(offered)) for m, offered in everyone),
-        configure=await _timed(m.run(_configure(m, lab.machines, key)) for m in lab.machines),
+        configure=await _timed(m.run(_configure(m, machines, key)) for m in machines),
         start=await _timed([first.run(START_CONTROLLER), *_all(others, "restart munge")])
-        + await _timed(_all(lab.machines, "restart slurmd")),
+        + await _timed(_all(machines, "restart slurmd")),
         idle=await _timed([first.run(IDLE.format(count=len(everyone)))]),
         srun=await _timed([_srun(first, len(everyone))]),
     )

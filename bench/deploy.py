@@ -1,0 +1,166 @@
+"""Deploy: from POST to running and healthy through the API, beside the hand-written floor.
+
+Both on fresh lab machines of one suite, in turns in the same run, packages in the host's cache: the
+floor's machines fetch them with apt from the lab, ours fetch a published bundle from the platform.
+Ours is a platform with its own database, the app's controller as a process of its own, and
+everything on: the first machine controls and works, the others work. Each size is run three times,
+and the run with the middle ratio counts. `add` is one more worker on a running cluster of
+two, until a job can run on it, beside the same by hand. `idle` is the controller with the largest
+cluster for a minute, with its clusters looked at every 30 seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.floor import SIZES, floor_add_run, floor_run
+from gpuaas_contract.states import Health, InstanceStatus
+from gpuaas_lab import Lab, sources
+from tools.ground import ground_up
+from tools.slurm_site import SlurmSite, bundles_publish, slurm_up
+
+DEPLOY_LIMIT = 1.25
+ADD_LIMIT = 1.5
+IDLE_CPU_LIMIT = 1.0
+IDLE_MIB_LIMIT = 150.0
+REPEAT = 3
+IDLE_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing measured: seconds by hand and ours; of `idle`, percent of a CPU and MiB."""
+
+    what: str
+    machines: int
+    floor: float
+    ours: float
+    limit: float
+    note: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """How many times the floor; of `idle`, of the limit."""
+        return self.ours / (self.floor or self.limit)
+
+
+async def measure(sizes: tuple[int, ...] = SIZES, *, repeat: int = REPEAT) -> list[Row]:
+    """Everything, sizes from small to large; the largest also stands idle for a while."""
+    rows: list[Row] = []
+    for size in sizes:
+        runs = [await _deployed(size) for _ in range(repeat)]
+        rows.append(_middle(runs))
+    adds = [await _added() for _ in range(repeat)]
+    rows.append(_middle(adds))
+    rows += await _idle(max(sizes))
+    return rows
+
+
+def within(rows: list[Row]) -> bool:
+    """Whether every limit is kept."""
+    return all(
+        (row.ours <= row.limit) if row.what.startswith("idle") else (row.ratio <= row.limit)
+        for row in rows
+    )
+
+
+def _middle(runs: list[Row]) -> Row:
+    return sorted(runs, key=lambda run: run.ratio)[len(runs) // 2]
+
+
+async def _deployed(size: int) -> Row:
+    floor = (await floor_run(size)).total
+    async with _site(size) as site:
+        seconds, steps = await _deploy(site, size)
+    return Row("deploy", size, floor, seconds, DEPLOY_LIMIT, steps)
+
+
+async def _added() -> Row:
+    floor = await floor_add_run(2)
+    async with _site(3) as site:
+        await _deploy(site, 2)
+        instance = (await _instances(site))[0]
+        began = time.monotonic()
+        given = {"allocation_ids": [site.ground.allocations[2]]}
+        asked = await site.ask(instance, "add_worker", input=given)
+        (ended,) = await site.ended(asked)
+        seconds = time.monotonic() - began
+        if ended.status != "succeeded":
+            raise RuntimeError(f"the add failed: {ended.error}")
+        ran = await site.ground.lab.machine("n1").run("srun -w n3 hostname")
+        if ran.stdout.strip() != "n3":
+            raise RuntimeError(f"no job ran on the new worker: {ran}")
+    return Row("add", 3, floor, seconds, ADD_LIMIT)
+
+
+async def _idle(size: int) -> list[Row]:
+    async with _site(size) as site:
+        await _deploy(site, size)
+        if site.process is None:
+            raise RuntimeError("no controller runs")
+        await asyncio.sleep(5)
+        pid = site.process.pid
+        before, began = _cpu_seconds(pid), time.monotonic()
+        await asyncio.sleep(IDLE_SECONDS)
+        percent = 100 * (_cpu_seconds(pid) - before) / (time.monotonic() - began)
+        memory = _resident_mib(pid)
+    return [
+        Row("idle: % of a CPU", size, 0.0, percent, IDLE_CPU_LIMIT),
+        Row("idle: MiB", size, 0.0, memory, IDLE_MIB_LIMIT),
+    ]
+
+
+@contextlib.asynccontextmanager
+async def _site(size: int) -> AsyncIterator[SlurmSite]:
+    """Everything that stands before somebody asks for a cluster."""
+    suite = sources.default_suite(sources.host_release())
+    async with Lab.up(f"deploy-{size}", size, suite=suite) as lab, ground_up(lab) as ground:
+        await bundles_publish(ground, suite)
+        async with slurm_up(ground) as site:
+            await asyncio.sleep(1)  # the controller has signed in and waits for work
+            yield site
+
+
+async def _deploy(site: SlurmSite, size: int) -> tuple[float, str]:
+    """Seconds from POST to running and healthy, and how long each step took."""
+    first, *others = site.ground.allocations[:size]
+    settings: dict[str, Any] = {
+        "controller_allocation_id": first,
+        "worker_placement": "separate",
+        "worker_allocation_ids": [*others],
+    }
+    began = time.monotonic()
+    asked = await site.deploy("bench", settings)
+    (ended,) = await site.ended(asked)
+    instance = await site.instance(asked.instance.id)
+    seconds = time.monotonic() - began
+    if (instance.status, instance.health) != (InstanceStatus.RUNNING, Health.HEALTHY):
+        raise RuntimeError(f"the deploy ended {ended.status}: {ended.error}")
+    steps = [
+        f"{step.name} {(step.ended_at - step.started_at).total_seconds():.1f}"
+        for step in ended.progress
+        if step.ended_at is not None and step.started_at is not None
+    ]
+    return seconds, ", ".join(steps)
+
+
+async def _instances(site: SlurmSite) -> list[str]:
+    listed = site.admin.pages("/app-instances", dict)
+    return [str(one["id"]) async for one in listed]
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident_mib(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
