@@ -119,6 +119,11 @@ def accounting_plan(
     )
 
 
+def concerned(people: Iterable[Person], look: MachineLook) -> bool:
+    """Whether anybody uses the cluster or ever did, by its controller's machine."""
+    return bool(members_of(people)) or any(_ours(seen) for seen in look.users.values())
+
+
 def people_detail(
     people: Sequence[Person] | None, machine: MachinePlan, accounting: AccountingPlan
 ) -> dict[str, Any]:

@@ -15,7 +15,13 @@ from gpuaas_slurm.commands.people import (
 )
 from gpuaas_slurm.ground import Ground
 from gpuaas_slurm.onmachine.scripts import Script
-from gpuaas_slurm.people import AccountingPlan, MachinePlan, accounting_plan, machine_plan
+from gpuaas_slurm.people import (
+    AccountingPlan,
+    MachinePlan,
+    accounting_plan,
+    concerned,
+    machine_plan,
+)
 from gpuaas_slurm.services import Services
 from gpuaas_slurm.sites import Site
 
@@ -35,16 +41,18 @@ class People(Step):
         self.services = services
         self.sites = tuple(sites)
         self._people: tuple[Person, ...] | None = None
+        self._planned: AccountingPlan | None = None
 
     async def check(self, ctx: Context) -> bool:
         """Whether everything is so already."""
         machines = await self._machines(ctx)
-        return all(one.settled for one in machines.values()) and (await self._accounting()).settled
+        self._planned = await self._accounting()
+        return all(one.settled for one in machines.values()) and self._planned.settled
 
     async def do(self, ctx: Context) -> None:
         """Bring each machine up to date, the controller's last."""
         machines = await self._machines(ctx)
-        accounting = await self._accounting()
+        accounting = self._planned or await self._accounting()
 
         async def one(site: Site) -> None:
             plan = machines[site.allocation_id]
@@ -75,8 +83,10 @@ class People(Step):
         head = next((site for site in self.sites if site.controller), None)
         if head is None:
             return AccountingPlan()
-        document, slurm = await self.ground.known(), await self.ground.slurm()
         look = await self.ground.look(head)
+        if not concerned(self._people or (), look):
+            return AccountingPlan()
+        document, slurm = await self.ground.known(), await self.ground.slurm()
         try:
             known = await slurm.associations()
         except ControllerSilentError as error:
