@@ -1,6 +1,7 @@
 """People of the project on a real cluster: they come, run jobs as themselves, and leave.
 
-The tests share a cluster of two machines and go through the life of its people in this order.
+The tests of one release share a cluster of two machines and go through the life of its people in
+this order.
 """
 
 from __future__ import annotations
@@ -113,12 +114,13 @@ def _people(instance: AppInstance) -> dict[str, Any]:
     return dict(found.get("people", {}))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=["bookworm", "trixie"])
 async def town(
-    ground_factory: Callable[..., Awaitable[Ground]],
+    request: pytest.FixtureRequest, ground_factory: Callable[..., Awaitable[Ground]]
 ) -> AsyncIterator[Town]:
-    ground = await ground_factory("people", 2)
-    bundles = await bundles_ready("bookworm")
+    suite: str = request.param
+    ground = await ground_factory(f"people-{suite}", 2, suite)
+    bundles = await bundles_ready(suite)
     options = ("--observe-seconds", "1")
     async with (
         contextlib.AsyncExitStack() as stack,
@@ -269,6 +271,18 @@ async def test_nothing_changes_when_nobody_changed(town: Town) -> None:
     found = (await town.site.instance(town.instance_id)).last_operation_id
     await asyncio.sleep(5)
     assert (await town.site.instance(town.instance_id)).last_operation_id == found
+
+
+async def test_an_event_is_enough_to_let_somebody_in(town: Town) -> None:
+    await town.site.controller_end()
+    town.site.options = ("--observe-seconds", "3600")
+    await town.site.controller_start()
+    await asyncio.sleep(5)
+    finn = await town.join("finn")
+    await until(
+        lambda: town.seen("n1", "cat /etc/ssh/gpuaas_principals/finn"),
+        lambda text: finn.user_id in text,
+    )
 
 
 async def test_no_person_is_left_behind(town: Town) -> None:

@@ -23,9 +23,9 @@ from gpuaas_sdk import ConflictError, Request
 from gpuaas_slurm.command.controller import manifest_text
 from tools.ground import Ground
 from tools.slurm_crew import placed, until
-from tools.slurm_site import SLUG, SlurmSite, bundles_ready, slurm_up
+from tools.slurm_site import ENDED, SLUG, SlurmSite, bundles_ready, slurm_up
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(1200)]
 
 NEXT = "0.2.0"
 
@@ -42,6 +42,22 @@ class Plant:
         """Ask for an operation and wait for its end."""
         [ended] = await self.site.ended(await self.site.ask(self.instance_id, kind, **more))
         return ended
+
+    async def killed_after_every_step(self, kind: str, **more: Any) -> set[str]:
+        """The same with a controller that is killed whenever a step has ended; the steps."""
+        asked = await self.site.ask(self.instance_id, kind, **more)
+        over: set[str] = set()
+        while True:
+            operation = await self.site.operation(asked.operations[0].id)
+            ended = {one.name for one in operation.progress if one.state == "succeeded"}
+            if operation.status in ENDED:
+                assert operation.status == "succeeded", operation.error
+                return over | ended
+            if ended - over:
+                over |= ended
+                await self.site.controller_end(signal.SIGKILL)
+                await self.site.controller_start()
+            await asyncio.sleep(0.02)
 
     async def seen(self, machine: str, command: str) -> str:
         """What the machine's own operator sees."""
@@ -64,7 +80,7 @@ async def plant(
     bundles = tmp_path_factory.mktemp("bundles")
     for bundle in (await bundles_ready("bookworm")).glob("*.tar"):
         shutil.copy(bundle, bundles)
-    options = ("--observe-seconds", "2")
+    options = ("--observe-seconds", "2", "--lease-seconds", "5")
     async with slurm_up(ground, bundles=bundles, options=options) as site:
         asked = await site.deploy("c1", placed(ground, "n1", ["n2"]))
         [done] = await site.ended(asked)
@@ -148,3 +164,22 @@ async def test_a_second_rollback_is_refused_untouched(plant: Plant) -> None:
     assert refused.error is not None
     assert refused.error.code == "rollback_refused"
     assert await plant.seen("n1", "systemctl show -P MainPID slurmctld") == started
+
+
+async def test_an_upgrade_converges_when_the_controller_dies_after_every_step(plant: Plant) -> None:
+    steps = await plant.killed_after_every_step("upgrade", version=NEXT)
+    assert steps >= {"offer", "snapshot", "packages_controller", "packages_workers", "verify"}
+    assert (await plant.versions())["instance"] == NEXT
+    assert await plant.seen("n1", "srun -N1 hostname") == "n2"
+
+
+async def test_a_rollback_converges_when_the_controller_dies_after_every_step(
+    plant: Plant,
+) -> None:
+    steps = await plant.killed_after_every_step("rollback")
+    assert steps >= {"examine", "packages_before", "restore", "slurmctld", "verify"}
+    assert (await plant.versions())["instance"] == "0.1.0"
+    assert await plant.seen("n1", "srun -N1 hostname") == "n2"
+    installed = "dpkg-query -W -f '${Version}' slurm-client"
+    for machine in ("n1", "n2"):
+        assert not (await plant.seen(machine, installed)).endswith(SUFFIX)
