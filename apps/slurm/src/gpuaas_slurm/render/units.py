@@ -27,6 +27,20 @@ ANSWERS = _until("scontrol ping | grep UP")
 ACCOUNTS = _until("sacctmgr --noheader show cluster")
 
 
+def _acknowledged(address: str) -> str:
+    """Have the kernel acknowledge at once what a machine sends to itself.
+
+    Slurm writes a message to accounting in two pieces; the kernel keeps the second back until the
+    first is acknowledged, and waits 40 ms with that. Without the wait sacctmgr takes a quarter of
+    the time, and so does a starting slurmctld with its ten questions. Undone when the daemon ends.
+    """
+    if ":" in address:
+        return ""
+    route = f'$$(ip -4 route show table local {address} | head -n 1 | sed "s/ quickack 1//")'
+    change = f"/bin/sh -c 'ip route replace table local {route}"
+    return f"ExecStartPre=-{change} quickack 1'\nExecStopPost=-{change}'\n"
+
+
 def slurmctld_unit(cluster: Cluster) -> RenderedFile:
     """Render the controller's drop-in; it exits when its accounting daemon does not answer."""
     order = "After=slurmdbd.service\nWants=slurmdbd.service\n" if cluster.accounting else ""
@@ -43,7 +57,7 @@ def slurmdbd_unit(cluster: Cluster) -> RenderedFile:
         cluster,
         "slurmdbd",
         "[Unit]\nAfter=mariadb.service\nWants=mariadb.service\nStartLimitIntervalSec=0\n\n"
-        f"[Service]\n{ACCOUNTS}{RESTART}TimeoutStopSec=20\n",
+        f"[Service]\n{_acknowledged(cluster.controller.address)}{ACCOUNTS}{RESTART}TimeoutStopSec=20\n",
     )
 
 
