@@ -22,6 +22,7 @@ from gpuaas_sdk.contract import (
 from gpuaas_slurm.access import access_bundle
 from gpuaas_slurm.commands import Job, Node
 from gpuaas_slurm.observe import Seen, SiteSeen, accounting_seen
+from gpuaas_slurm.onmachine.look import SnapshotSeen
 from gpuaas_slurm.onmachine.scripts import UNITS
 from gpuaas_slurm.people import AccountingPlan, MachinePlan, machine_plan, people_detail
 from gpuaas_slurm.sites import CONTROLLER, WORKER, sites_of
@@ -183,7 +184,7 @@ def instance_detail(target: Target, seen: Seen) -> dict[str, Any]:
             "containment": cluster.containment,
         }
     detail["versions"] = _versions(target, seen)
-    detail["people"] = _people(target, seen)
+    detail |= _head_detail(target, seen)
     if seen.scheduler is None:
         detail["scheduler"] = seen.scheduler_failure
         return detail
@@ -311,13 +312,28 @@ def _member_detail(
     return DetailReport(summary=summary[:500], severity=severity, detail=detail)
 
 
-def _people(target: Target, seen: Seen) -> dict[str, Any]:
+def _head_detail(target: Target, seen: Seen) -> dict[str, Any]:
+    """What the controller's machine tells of people, and of the way back from an upgrade."""
     head = next((site for site in sites_of(target) if site.controller), None)
     look = None if head is None else seen.site(head.allocation_id).look
-    if seen.people is None or head is None or look is None:
-        return people_detail(None, MachinePlan(), AccountingPlan())
-    machine = machine_plan(seen.people, head, look)
-    return people_detail(seen.people, machine, accounting_seen(seen, look))
+    if head is None or look is None or seen.people is None:
+        return {"people": people_detail(None, MachinePlan(), AccountingPlan())}
+    plan = machine_plan(seen.people, head, look)
+    detail = {"people": people_detail(seen.people, plan, accounting_seen(seen, look))}
+    if look.snapshot is not None:
+        detail["snapshot"] = _snapshot(look.snapshot)
+    return detail
+
+
+def _snapshot(seen: SnapshotSeen) -> dict[str, Any]:
+    """Where a rollback leads."""
+    return {
+        "app_version": seen.app_version,
+        "packages": seen.packages,
+        "generation": seen.generation,
+        "taken_at": seen.taken_at.isoformat(),
+        "kib": seen.kib,
+    }
 
 
 def _versions(target: Target, seen: Seen) -> dict[str, str]:
