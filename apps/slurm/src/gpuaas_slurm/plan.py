@@ -14,7 +14,7 @@ from gpuaas_sdk.contract import ConditionType, InstanceStatus, MemberStatus
 from gpuaas_slurm.documents import ClusterDocument, configuration_for
 from gpuaas_slurm.making import renewed
 from gpuaas_slurm.observe import Seen, SiteSeen, accounting_seen
-from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, MUNGE_KEY
+from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, DROP_INS, MUNGE_KEY
 from gpuaas_slurm.operations.scope import Scope, scope_of
 from gpuaas_slurm.people import machine_plan
 from gpuaas_slurm.services import Services
@@ -198,7 +198,7 @@ def _machine(site: Site, one: SiteSeen, document: ClusterDocument) -> Iterable[F
 
 def _rereads(unit: str, changed: list[str]) -> bool:
     """Whether a changed file makes a daemon restart: drop-ins alone count from its next start."""
-    return any(not path.endswith(".d/60-gpuaas.conf") for path in changed) or unit == "mariadb"
+    return any(path not in DROP_INS for path in changed) or unit == "mariadb"
 
 
 def _scheduler(site: Site, one: SiteSeen, seen: Seen) -> Iterable[Finding]:

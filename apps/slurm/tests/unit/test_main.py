@@ -22,10 +22,7 @@ def test_the_example_of_the_help_renders(
     out = tmp_path / "rendered"
     assert main(["render", str(tmp_path / "cluster.json"), "--out", str(out)]) == 0
     assert "files in" in capsys.readouterr().out
-    assert (
-        "Gres=gpu:h100:2"
-        in (out / "n2/etc/systemd/system/slurmd.service.d/60-gpuaas.conf").read_text()
-    )
+    assert "Gres=gpu:h100:2" in (out / "n2/etc/slurm/slurmd.gpuaas.env").read_text()
     manifest = json.loads((out / "n1/manifest.json").read_text())
     dbd = next(entry for entry in manifest if entry["path"].endswith("slurmdbd.conf"))
     assert (dbd["owner"], dbd["mode"]) == ("slurm", "0600")

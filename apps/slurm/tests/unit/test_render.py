@@ -64,7 +64,7 @@ def test_a_worker_that_comes_or_goes_changes_no_other_machine() -> None:
 
 def test_a_worker_that_is_not_admitted_is_in_no_partition_of_users() -> None:
     unit = {file.path: file.text for file in cluster_files(SEPARATE)["n4"]}[
-        "/etc/systemd/system/slurmd.service.d/60-gpuaas.conf"
+        "/etc/slurm/slurmd.gpuaas.env"
     ]
     assert "Feature=gpuaas_admission " in unit
     assert "main" not in unit

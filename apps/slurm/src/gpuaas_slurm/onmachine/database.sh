@@ -1,5 +1,6 @@
 # Starts the database with its settings and makes database and user (STATEMENTS on standard input).
-systemctl is-enabled --quiet mariadb || systemctl enable --quiet mariadb
+[ -e /etc/systemd/system/multi-user.target.wants/mariadb.service ] ||
+    systemctl enable --quiet mariadb
 systemctl restart mariadb
 mariadb
 mkdir -p "$HOME_FOLDER"

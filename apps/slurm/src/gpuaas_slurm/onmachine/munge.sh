@@ -1,5 +1,5 @@
 # Puts the key in place (standard input) and has munge read it; an old key is never left in use.
-systemctl stop munge
+! systemctl is-active --quiet munge || systemctl stop munge
 umask 077
 mkdir -p "$HOME_FOLDER"
 chmod 755 "$HOME_FOLDER"
@@ -10,6 +10,7 @@ cat >/etc/munge/munge.key.new
 chown munge:munge /etc/munge/munge.key.new
 chmod 400 /etc/munge/munge.key.new
 mv -f /etc/munge/munge.key.new /etc/munge/munge.key
-systemctl is-enabled --quiet munge || systemctl enable --quiet munge
+[ -e /etc/systemd/system/multi-user.target.wants/munge.service ] ||
+    systemctl enable --quiet munge
 systemctl start munge
 munge -n | unmunge >/dev/null

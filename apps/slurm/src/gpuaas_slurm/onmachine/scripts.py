@@ -13,7 +13,7 @@ from gpuaas_slurm.render.slurm_conf import PLUGSTACK
 from gpuaas_slurm.render.slurmdbd_conf import DATABASE_PATH
 from gpuaas_slurm.render.slurmdbd_conf import PATH as SLURMDBD_CONF
 from gpuaas_slurm.render.topology_conf import PATH as TOPOLOGY_CONF
-from gpuaas_slurm.render.units import DROP_IN, FOLDER
+from gpuaas_slurm.render.units import DROP_IN, FOLDER, OPTIONS
 
 HOME = "/var/lib/gpuaas-slurm"
 """What the app itself keeps on a machine: what it found, made and decided there."""
@@ -29,6 +29,7 @@ CONFIGURATION = (
     GRES_CONF,
     SLURMDBD_CONF,
     DATABASE_PATH,
+    OPTIONS,
     *DROP_INS,
 )
 """Every file a renderer can ask for; one that is there and is not asked for is drift."""

@@ -2,8 +2,8 @@
 for folder in ${FOLDERS:-}; do
     install -d -o slurm -g slurm -m 0755 "$folder"
 done
-systemctl is-enabled --quiet "$UNIT" || systemctl enable --quiet "$UNIT"
-systemctl reset-failed "$UNIT" 2>/dev/null || true
+[ -e "/etc/systemd/system/multi-user.target.wants/$UNIT.service" ] ||
+    systemctl enable --quiet "$UNIT"
 if ! systemctl restart "$UNIT"; then
     systemctl show -p ActiveState,SubState,Result "$UNIT" | tr '\n' ' '
     echo

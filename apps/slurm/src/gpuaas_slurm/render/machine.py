@@ -7,7 +7,12 @@ from gpuaas_slurm.render.gres_conf import gres_conf
 from gpuaas_slurm.render.slurm_conf import plugstack_conf, slurm_conf
 from gpuaas_slurm.render.slurmdbd_conf import mariadb_conf, slurmdbd_conf
 from gpuaas_slurm.render.topology_conf import topology_conf
-from gpuaas_slurm.render.units import slurmctld_unit, slurmd_unit, slurmdbd_unit
+from gpuaas_slurm.render.units import (
+    slurmctld_unit,
+    slurmd_options,
+    slurmd_unit,
+    slurmdbd_unit,
+)
 
 
 def cluster_files(cluster: Cluster) -> dict[str, tuple[RenderedFile, ...]]:
@@ -33,5 +38,9 @@ def machine_files(cluster: Cluster, machine: Machine) -> tuple[RenderedFile, ...
             ]
     worker = cluster.worker(machine.name)
     if worker is not None:
-        files += [gres_conf(cluster, worker), slurmd_unit(cluster, worker)]
+        files += [
+            gres_conf(cluster, worker),
+            slurmd_unit(cluster, worker),
+            slurmd_options(cluster, worker),
+        ]
     return tuple(file for file in files if file is not None)

@@ -10,6 +10,7 @@ from gpuaas_slurm.render.slurm_conf import SPOOL
 
 FOLDER = "/etc/systemd/system"
 DROP_IN = "60-gpuaas.conf"
+OPTIONS = "/etc/slurm/slurmd.gpuaas.env"
 
 RESTART = "Restart=on-failure\nRestartSec=3\n"
 
@@ -62,17 +63,25 @@ def slurmdbd_unit(cluster: Cluster) -> RenderedFile:
 
 
 def slurmd_unit(cluster: Cluster, machine: Machine) -> RenderedFile:
-    """Render a worker's drop-in: the node it registers as."""
-    # Values are names, numbers and addresses checked by the model: nothing here needs escaping.
-    options = f"-N {machine.name} -Z --conf '{node_line(machine)}'"
+    """Render a worker's drop-in."""
     order = "After=slurmctld.service\n" if machine.name == cluster.controller.name else ""
     return _drop_in(
         cluster,
         "slurmd",
         f"[Unit]\n{order}StartLimitIntervalSec=0\n\n"
-        f'[Service]\nEnvironment="SLURMD_OPTIONS={options}"\n'
+        f"[Service]\nEnvironmentFile={OPTIONS}\n"
         f"ExecStartPre=/bin/mkdir -p {SPOOL}\n{RESTART}",
     )
+
+
+def slurmd_options(cluster: Cluster, machine: Machine) -> RenderedFile:
+    """Render the node a worker registers as, from its next start on.
+
+    A file of its own: the daemon reads it when it starts, and systemd need not be told of a change.
+    """
+    # Values are names, numbers and addresses checked by the model: nothing here needs escaping.
+    options = f"-N {machine.name} -Z --conf '{node_line(machine)}'"
+    return RenderedFile(OPTIONS, f'{header(cluster)}\nSLURMD_OPTIONS="{options}"\n')
 
 
 def node_line(machine: Machine) -> str:

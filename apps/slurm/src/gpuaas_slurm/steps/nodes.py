@@ -17,8 +17,8 @@ from gpuaas_slurm.documents import (
 from gpuaas_slurm.ground import Ground
 from gpuaas_slurm.hostlist import compress
 from gpuaas_slurm.making import Maker
-from gpuaas_slurm.onmachine.scripts import Script
-from gpuaas_slurm.render.units import DROP_IN
+from gpuaas_slurm.onmachine.scripts import LOOK
+from gpuaas_slurm.render.units import OPTIONS
 from gpuaas_slurm.sites import Site
 
 REGISTER_SECONDS = 60.0
@@ -179,12 +179,12 @@ class Admitted(OnNodes):
             return
         record = replace(record, machine=replace(record.machine, admitted=True))
         files = configuration_for(document.cluster, record.machine, worker=True)
-        (unit,) = [f for f in files if f.path.endswith(f"slurmd.service.d/{DROP_IN}")]
+        (options,) = [file for file in files if file.path == OPTIONS]
         placed = (
-            File(unit.path, unit.text.encode()),
+            File(options.path, options.text.encode()),
             File(RECORD, document_text(record).encode()),
         )
-        await self.ground.run(site, Script("reload", {"UNWANTED": ""}), placed)
+        await self.ground.run(site, LOOK, placed)
 
 
 def _waiting(names: list[str], seen: dict[str, Node]) -> list[str]:
