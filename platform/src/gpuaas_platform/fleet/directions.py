@@ -5,10 +5,13 @@ what it answers is computed from the state each time, and a change wakes it.
 """
 
 import time
-from datetime import timedelta
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+from gpuaas_contract.fleet import NodeTask
 from gpuaas_contract.fleet_agent import (
     AgentDirections,
     AgentPoll,
@@ -17,19 +20,19 @@ from gpuaas_contract.fleet_agent import (
     TaskDirection,
 )
 from gpuaas_contract.states import AgentStatus, NodeTaskStatus
-from gpuaas_platform.capacity.nodes import node_seen, node_topic
+from gpuaas_platform.capacity.nodes import node_holder, node_seen, node_topic
 from gpuaas_platform.custody.authority import TOPIC as CA_TOPIC
 from gpuaas_platform.custody.authority import signing_key
 from gpuaas_platform.custody.grants import KRL_TOPIC
 from gpuaas_platform.fleet.access import access_direction, access_wanted
-from gpuaas_platform.fleet.reports import task_lost
+from gpuaas_platform.fleet.reports import task_lost, task_orphan
 from gpuaas_platform.fleet.signing import direction_sign, signers_direction, signers_revision
 from gpuaas_platform.fleet.speaking import agent_gone, agent_heard_require
 from gpuaas_platform.fleet.store import agents as agent_rows
 from gpuaas_platform.fleet.store import tasks as task_rows
 from gpuaas_platform.kernel.call import Call, Platform, system_call
 from gpuaas_platform.kernel.database import Record
-from gpuaas_platform.kernel.work import Undone, mutate
+from gpuaas_platform.kernel.work import Answer, Undone, mutate
 
 ABSENCE_TOPIC: Final = "fleet.sweep"
 _LOOK_AGAIN_SECONDS: Final = 30.0
@@ -67,22 +70,24 @@ async def _heard(call: Call, node_id: str, body: AgentPoll) -> None:
         await agent_rows.agent_heard(conn, heard, now)
         await node_seen(conn, node_id, body.agent_version, now)
         rows = await task_rows.tasks_open(conn, node_id)
+        holder = await node_holder(conn, node_id)
     if agent["absent_since"] is not None:
         call.platform.signals.send((ABSENCE_TOPIC,))
-    held = set(body.held)
+    holds = None if holder is None else holder.allocation_id
     for row in rows:
-        if row["id"] in held or row["status"] != NodeTaskStatus.RUNNING:
-            continue
-        if row["started_at"] < now - _ON_ITS_WAY:
-            await _lost(call, row)
+        if row["status"] == NodeTaskStatus.QUEUED and row["allocation_id"] != holds:
+            await _settle(call, row, "fleet.task.orphan", task_orphan)
+        late = row["status"] == NodeTaskStatus.RUNNING and row["started_at"] < now - _ON_ITS_WAY
+        if late and row["id"] not in body.held:
+            await _settle(call, row, "fleet.task.lose", task_lost)
 
 
-async def _lost(call: Call, row: Record) -> None:
+async def _settle(
+    call: Call, row: Record, action: str, handler: Callable[..., Awaitable[Answer[NodeTask]]]
+) -> None:
     own = system_call(call.platform, "/fleet/tasks", row["correlation_id"])
-    try:
-        await mutate(own, "fleet.task.lose", partial(task_lost, task_id=row["id"]))
-    except Undone:
-        return
+    with suppress(Undone):  # it is no longer so
+        await mutate(own, action, partial(handler, task_id=row["id"]))
 
 
 async def _directions(platform: Platform, node_id: str, body: AgentPoll) -> AgentDirections:
@@ -94,24 +99,31 @@ async def _directions(platform: Platform, node_id: str, body: AgentPoll) -> Agen
     async with platform.db.connection() as conn:
         agent = await agent_rows.agent_read(conn, node_id)
         rows = await task_rows.tasks_open(conn, node_id)
+        holder = await node_holder(conn, node_id)
         access = await access_wanted(conn, node_id)
     if agent is None or agent["status"] == AgentStatus.LEFT:
         raise agent_gone()
-    held = set(body.held)
-    queued = [
-        row for row in rows
-        if row["status"] == NodeTaskStatus.QUEUED and row["id"] not in held
-        and row["begin_before"] > now
-    ]  # fmt: skip
-    stop = [row["id"] for row in rows if row["cancel_requested_at"] and row["id"] in held]
+    holds = None if holder is None else holder.allocation_id
     told = access.revision == body.access_revision
     return AgentDirections(
         now=now,
-        tasks=[await _task(platform, row) for row in queued],
-        cancel=[task_id for task_id in stop if task_id not in body.stopping],
+        tasks=[await _task(platform, row) for row in rows if _to_begin(row, body, holds, now)],
+        cancel=[row["id"] for row in rows if _to_stop(row, body, holds)],
         access=None if told else await access_direction(platform, node_id, access),
         leave=await _leave(platform, agent),
     )
+
+
+def _to_begin(row: Record, body: AgentPoll, holds: str | None, now: datetime) -> bool:
+    """A task of whoever holds the machine now, that may still begin and that the agent lacks."""
+    waits = row["status"] == NodeTaskStatus.QUEUED and row["begin_before"] > now
+    return waits and row["allocation_id"] == holds and row["id"] not in body.held
+
+
+def _to_stop(row: Record, body: AgentPoll, holds: str | None) -> bool:
+    """A task that somebody cancelled, or whose allocation holds the machine no more."""
+    unwanted = row["cancel_requested_at"] is not None or row["allocation_id"] != holds
+    return unwanted and row["id"] in body.held and row["id"] not in body.stopping
 
 
 async def _task(platform: Platform, row: Record) -> Signed:

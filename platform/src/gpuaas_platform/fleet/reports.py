@@ -17,6 +17,7 @@ from gpuaas_contract.fleet import OUTPUT_MAX_BYTES, NodeTask, TaskKind, TaskResu
 from gpuaas_contract.fleet_agent import AgentArtifact, AgentTaskEnd, AgentTaskOutput
 from gpuaas_contract.states import NODE_TASK, NodeTaskStatus
 from gpuaas_platform.artifacts.deliveries import delivery_issue
+from gpuaas_platform.capacity.nodes import node_holder
 from gpuaas_platform.custody.node_delivery import NodeReader, secret_seal_for
 from gpuaas_platform.fleet.speaking import agent_gone, agent_heard_require, agent_require
 from gpuaas_platform.fleet.store import agents as agent_rows
@@ -79,6 +80,7 @@ async def secret_fetch(call: Call, task_id: str) -> Response:
     node_id = await agent_heard_require(call, "custody.secret.deliver")
     async with call.db.connection() as conn:
         row = _own(await store.task_read(conn, task_id), node_id, task_id)
+        await _held_require(conn, row)
         identity = await agent_rows.identity_read(conn, call.caller.token_id or "")
     if row["kind"] != TaskKind.DELIVER_SECRET or row["status"] != NodeTaskStatus.RUNNING:
         raise PlatformError(ErrorCode.STATE_CONFLICT, "This task has no secret to deliver now.")
@@ -100,6 +102,7 @@ async def artifact_fetch(work: Work, task_id: str) -> Answer[AgentArtifact]:
     row = _own(await store.task_lock(work.conn, task_id), node_id, task_id)
     if row["kind"] != TaskKind.DELIVER_ARTIFACT or row["status"] != NodeTaskStatus.RUNNING:
         raise PlatformError(ErrorCode.STATE_CONFLICT, "This task has no artifact to fetch now.")
+    await _held_require(work.conn, row)
     wish = ArtifactDeliveryCreate(artifact_id=row["spec"]["artifact_id"], purpose=task_id)
     issued = await delivery_issue(work, row["allocation_id"], wish)
     delivery = issued.delivery
@@ -117,6 +120,17 @@ async def task_lost(work: Work, task_id: str) -> Answer[NodeTask]:
     why = "The machine has no memory of this task; whether it did anything is not known."
     result = TaskResult(code="interrupted", message=why)
     task = await task_ended(work, row, NodeTaskStatus.FAILED, result)
+    work.audit(Target("node_task", task_id, _place(row), task_view(row), task))
+    return Answer(task)
+
+
+async def task_orphan(work: Work, task_id: str) -> Answer[NodeTask]:
+    """End a task that has not begun and whose allocation holds the machine no more."""
+    row = await store.task_lock(work.conn, task_id)
+    if row is None or row["status"] != NodeTaskStatus.QUEUED:
+        raise Undone
+    result = TaskResult(code="allocation_ended", message="The allocation ended before it began.")
+    task = await task_ended(work, row, NodeTaskStatus.CANCELLED, result)
     work.audit(Target("node_task", task_id, _place(row), task_view(row), task))
     return Answer(task)
 
@@ -146,6 +160,7 @@ async def _start(work: Work, task_id: str) -> Answer[NodeTask]:
             "The task is not to be begun any more.",
             context={"status": row["status"]},
         )
+    await _held_require(work.conn, row)
     task = task_view(row_present(await store.task_start(work.conn, task_id, work.now)))
     _audit(work, row, task)
     task_tell(work, task)
@@ -169,6 +184,13 @@ async def _end(work: Work, task_id: str, body: AgentTaskEnd) -> Answer[NodeTask]
     task = await task_ended(work, row, NodeTaskStatus(body.status), result, cut=body.output_cut)
     _audit(work, row, task)
     return Answer(task)
+
+
+async def _held_require(conn: Connection, row: Record) -> None:
+    """The machine is still held by the allocation the task is for, and by nobody else."""
+    holder = await node_holder(conn, row["node_id"])
+    if holder is None or holder.allocation_id != row["allocation_id"]:
+        raise PlatformError(ErrorCode.STATE_CONFLICT, "The allocation of this task has ended.")
 
 
 def _audit(work: Work, before: Record, after: NodeTask) -> None:

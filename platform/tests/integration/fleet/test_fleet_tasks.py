@@ -132,6 +132,30 @@ async def test_who_may_and_on_what(site: FleetSite) -> None:
     assert (late.status_code, late.json()["code"]) == (409, "state_conflict")
 
 
+async def test_a_task_never_outlives_its_allocation(site: FleetSite) -> None:
+    """What one project asked for is not begun on a machine that another one holds by then."""
+    running = await site.task(SCRIPT)
+    await site.agent.post(f"/tasks/{running['id']}/start")
+    queued = await site.task(SCRIPT)
+    await site.client.post(f"/allocations/{site.allocation_id}/release", headers=site.admin)
+    next_one = {"name": "next", "sku": "small", "region": "north"}
+    path = f"/projects/{site.place.project_id}/allocations"
+    answer = await site.client.post(path, json=next_one, headers=site.admin)
+    assert answer.status_code == 201
+    refused = await site.agent.post(f"/tasks/{queued['id']}/start")
+    assert (refused.status_code, "has ended" in refused.json()["detail"]) == (409, True)
+    said = await site.agent.poll(held=[running["id"]])
+    assert (said["tasks"], said["cancel"]) == ([], [running["id"]])
+    ended = await site.get(f"/node-tasks/{queued['id']}")
+    assert (ended["status"], ended["result"]["code"]) == ("cancelled", "allocation_ended")
+    await site.agent.post(
+        f"/tasks/{running['id']}/end", {"status": "cancelled", "code": "cancelled"}
+    )
+    site.allocation_id = answer.json()["id"]
+    mine = await site.task(SCRIPT)
+    assert [one["task_id"] for one in (await site.agent.poll())["tasks"]] == [mine["id"]]
+
+
 async def test_a_secret_travels_sealed_to_the_machine(
     site: FleetSite, database_url: str, tmp_path: Path
 ) -> None:
