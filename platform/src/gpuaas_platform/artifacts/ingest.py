@@ -34,8 +34,8 @@ from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Undone, Work, mutate
 
 _log = structlog.get_logger(__name__)
-_LEASE: Final = timedelta(seconds=120)
-_RENEW_SECONDS: Final = 30.0
+_LEASE: Final = timedelta(seconds=30)
+_RENEW_SECONDS: Final = 8.0
 _ATTEMPTS: Final = 8
 _LONGEST_DELAY: Final = 600.0
 

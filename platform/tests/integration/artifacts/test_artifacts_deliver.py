@@ -10,8 +10,10 @@ from artifacts_fixtures import ArtifactSite, artifact_site_make, content_make
 
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.artifacts.life import sweep_turn
+from gpuaas_platform.artifacts.reaching import base_of
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.caller import Place
+from gpuaas_platform.kernel.settings import Settings
 
 CONTENT = content_make(6 * 1024 * 1024 + 5)
 
@@ -192,3 +194,14 @@ async def test_too_many_machines_at_once_are_asked_to_wait(
     busy = await site.fetched(issued)
     assert (busy.status_code, busy.json()["code"]) == (503, "unavailable")
     assert busy.headers["retry-after"] == "5"
+
+
+def test_machines_are_told_an_address_they_reach() -> None:
+    def told(host: str, address: str | None, public_url: str | None = None) -> str:
+        return base_of(Settings(host=host, public_url=public_url), 8470, address)
+
+    assert told("127.0.0.1", "10.0.0.1", "https://x.example/") == "https://x.example"
+    assert told("10.1.2.3,127.0.0.1", "127.0.0.9") == "http://127.0.0.1:8470"
+    assert told("0.0.0.0", "127.0.0.9") == "http://127.0.0.1:8470"  # noqa: S104 - nothing listens
+    assert told("10.1.2.3", "a-name.lab") == "http://10.1.2.3:8470"
+    assert told("::", None) == "http://[::]:8470"
