@@ -67,6 +67,8 @@ class Context:
     deadline: datetime | None = None
     said: str = ""
     teller: Callable[[str], Awaitable[None]] | None = None
+    kept: dict[str, object] = field(default_factory=dict)
+    """What the planning of an attempt leaves for its finish, so that nothing is looked at twice."""
 
     @property
     def instance(self) -> AppInstance:

@@ -79,7 +79,10 @@ def _repairing(services: Services) -> Callable[[Context], Awaitable[Sequence[Ste
 
     async def load(ctx: Context) -> Sequence[Step]:
         seen = await everything_seen(services, ctx.machines, ctx.target)
-        return repairs(services, ctx.target, seen).steps
+        plan = repairs(services, ctx.target, seen)
+        if plan.converged:
+            ctx.kept["seen"] = seen  # nothing will be changed: it stays true
+        return plan.steps
 
     return load
 
@@ -92,7 +95,9 @@ def _seen_as(status: InstanceStatus, services: Services) -> Finish:
         version = ctx.operation.target_version or ctx.instance.app_version
         become = ctx.instance.model_copy(update={"status": status, "app_version": version})
         wanted = Target(become, ctx.members)
-        seen = await everything_seen(services, ctx.machines, wanted)
+        seen = ctx.kept.get("seen")
+        if not isinstance(seen, Seen):
+            seen = await everything_seen(services, ctx.machines, wanted)
         return _others(ctx, health(wanted, seen))
 
     return finish

@@ -276,10 +276,13 @@ def procedure_of(app: App[Any], kind: str) -> Procedure:
 
     async def steps(ctx: Context) -> Sequence[Step]:
         seen = await app.observe(ctx.look)
-        return app.plan(ctx.target, seen, datetime.now(UTC)).steps
+        plan = app.plan(ctx.target, seen, datetime.now(UTC))
+        if plan.converged:
+            ctx.kept["seen"] = seen  # nothing will be changed: it stays true
+        return plan.steps
 
     async def finish(ctx: Context) -> Facts:
-        seen = await app.observe(ctx.look)
+        seen = ctx.kept["seen"] if "seen" in ctx.kept else await app.observe(ctx.look)
         return app.health(ctx.target, seen)
 
     return Procedure(steps, finish)
