@@ -30,7 +30,7 @@ from gpuaas_agent.wire import Ask, Refused, Unreachable, Wire
 POLL_SECONDS = 25
 FACTS_SECONDS = 3600.0
 ACCESS_RETRY_SECONDS = 60.0
-_GONE = 300.0
+_GONE = 60.0
 
 
 class Agent:
@@ -225,7 +225,7 @@ class Agent:
         if isinstance(error, Refused) and error.status == 401:
             self._identity.token_drop()
         delay = min(0.5 * 2.0 ** min(attempt, 10), 30.0) * random.uniform(0.7, 1.3)  # noqa: S311 - no secret
-        if isinstance(error, Refused) and attempt > 3:
+        if isinstance(error, Refused) and error.status == 401 and attempt > 5:
             delay = _GONE  # it does not know us: only a person can help
         if attempt in {0, 3} or attempt % 20 == 0:
             log(f"no directions: {error}")
