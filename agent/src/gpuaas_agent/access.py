@@ -8,6 +8,7 @@ already follows another authority is left alone, and that is said.
 import base64
 import contextlib
 import shutil
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ _SETTINGS = {
     "revokedkeys": ("RevokedKeys", "revoked"),
 }
 _SSHD_RUN = Path("/run/sshd")
+_REPLICAS_DIFFER = timedelta(seconds=30)
 _UNITS = ("ssh.service", "sshd.service")
 
 
@@ -29,11 +31,20 @@ class AccessFailed(Exception):
     """sshd could not be set up as it should; what held before holds."""
 
 
-def access_apply(places: Places, direction: dict[str, Any]) -> None:
-    """Make a direction hold. Older ones than the one that holds are not taken."""
+def access_stale(places: Places, direction: dict[str, Any]) -> bool:
+    """Whether a direction is older than the one that holds: somebody kept it and sends it again.
+
+    Replicas of the platform need not agree to the second.
+    """
     held = json_get(places.access)
-    if held is not None and direction["issued_at"] < held["issued_at"]:
-        raise AccessFailed("this direction is older than the one that holds")
+    if held is None:
+        return False
+    told, holds = (datetime.fromisoformat(one["issued_at"]) for one in (direction, held))
+    return told < holds - _REPLICAS_DIFFER
+
+
+def access_apply(places: Places, direction: dict[str, Any]) -> None:
+    """Make a direction hold."""
     try:
         _files_put(places, direction)
         _dropin_put(places)

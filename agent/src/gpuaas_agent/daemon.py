@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gpuaas_agent import __version__
-from gpuaas_agent.access import AccessFailed, access_apply, access_revision
+from gpuaas_agent.access import AccessFailed, access_apply, access_revision, access_stale
 from gpuaas_agent.config import Config
 from gpuaas_agent.facts.collect import facts_collect, machine_reader
 from gpuaas_agent.identity import Identity
@@ -28,6 +28,7 @@ from gpuaas_agent.trust import NotTrusted, Trust
 from gpuaas_agent.wire import Ask, Refused, Unreachable, Wire
 
 POLL_SECONDS = 25
+HELD_MOST = 256
 FACTS_SECONDS = 3600.0
 ACCESS_RETRY_SECONDS = 60.0
 _GONE = 60.0
@@ -91,7 +92,7 @@ class Agent:
 
     def _polled(self) -> dict[str, Any]:
         """Blocking: the long question."""
-        held = list(self._running)
+        held = list(self._running)[:HELD_MOST]
         body = {
             "agent_version": __version__,
             "boot_id": boot_id(),
@@ -110,6 +111,8 @@ class Agent:
         """Make a new direction hold, or try again with the one that did not."""
         if signed is not None:
             direction = self._trust.opened(signed, "access")
+            if access_stale(self._places, direction):
+                raise NotTrusted("a direction about access that is older than the one that holds")
             self._access_pending, self._access_told = direction, direction["revision"]
         if self._access_pending is None:
             return

@@ -109,10 +109,12 @@ class AgentPoll(Input):
     agent_version: AgentVersion
     boot_id: Annotated[str, Field(max_length=64)] = ""
     held: Annotated[
-        list[Id], Field(max_length=MAX_HELD_TASKS, description="Tasks it has and has not finished")
+        list[Id],
+        Field(max_length=4 * MAX_HELD_TASKS, description="Tasks it has and has not finished"),
     ] = []
     stopping: Annotated[
-        list[Id], Field(max_length=MAX_HELD_TASKS, description="Those of them it is stopping")
+        list[Id],
+        Field(max_length=4 * MAX_HELD_TASKS, description="Those of them it is stopping"),
     ] = []
     access_revision: Annotated[
         str, Field(max_length=64, description="Of the access it was last told of")

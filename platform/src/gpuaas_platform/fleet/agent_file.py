@@ -19,7 +19,13 @@ from gpuaas_platform.kernel.problems import PlatformError
 _PACKAGE: Final = "gpuaas_agent"
 _PART: Final = "fleet.agent_file"
 _SHEBANG: Final = b"#!/usr/bin/env python3\n"
-_MAIN: Final = "import sys\nfrom gpuaas_agent.main import main\nsys.exit(main())\n"
+# Said before anything of ours is read, in words that every Python knows.
+_MAIN: Final = """import sys
+if sys.version_info < (3, 11):
+    sys.exit("gpuaas-agent needs Python 3.11 or newer, this is %d.%d" % sys.version_info[:2])
+from gpuaas_agent.main import main
+sys.exit(main())
+"""
 _BIRTHDAY: Final = (1980, 1, 1, 0, 0, 0)
 
 
