@@ -34,6 +34,14 @@ class RegionCreate(Input):
 
     name: Name
     display_name: Annotated[str, Field(min_length=1, max_length=200)]
+    provider: Annotated[
+        Name,
+        Field(
+            description="Who has its machines: `enrolled` for hosts that are there already, or the"
+            " name of an installed provider that makes a machine when one is wanted"
+        ),
+    ] = "enrolled"
+    provider_options: Metadata = Field(default_factory=dict)
 
 
 class Region(Model):
@@ -42,6 +50,7 @@ class Region(Model):
     id: str
     name: str
     display_name: str
+    provider: str
     created_at: datetime
 
 

@@ -261,7 +261,7 @@ ALLOCATION: Final = _machine(
     "allocation",
     AllocationStatus,
     {
-        "requested": "provisioning failed released",
+        "requested": "provisioning failed releasing released",
         "provisioning": "active failed releasing",
         "active": "releasing cleanup_blocked failed",
         "releasing": "released cleanup_blocked failed",

@@ -118,6 +118,15 @@ class Lab:
         return lab
 
     @classmethod
+    async def found(cls, name: str, *, suite: str | None, settings: Settings | None = None) -> Lab:
+        """A lab with the machines it has, or a new one without any; `add` gives it some."""
+        settings = settings or Settings.from_environment()
+        doctor.host_require()
+        async with locked(store.lab_lock(settings, name), f"lab {name}"):
+            wish = provision.Wish(name, 0, suite)
+            return cls(settings, await provision.lab_found(settings, wish, lambda _line: None))
+
+    @classmethod
     async def attach(cls, name: str, settings: Settings | None = None) -> Lab:
         """A handle on a lab that exists."""
         settings = settings or Settings.from_environment()
@@ -156,6 +165,26 @@ class Lab:
         """Drop the pooled connections; the machines stay."""
         connections, self._connections = self._connections, {}
         await asyncio.gather(*(connection.close() for connection in connections.values()))
+
+    async def add(self, machine: str) -> Machine:
+        """A machine of this name, on and known to the others; one that is there is kept."""
+        async with self._changing():
+            if machine not in {known.name for known in self.record.machines}:
+                self.record = await provision.machine_add(self.settings, self.record, machine)
+            await network.bridge_ensure(self.record)
+            await self._hosts_update()
+            await self._boot_all([machine])
+        return self.machine(machine)
+
+    async def remove(self, machine: str) -> None:
+        """Take a machine away with its disk; one that is gone is no failure."""
+        async with self._changing():
+            await teardown.machine_remove(self.settings, self.name, machine)
+            self.record = provision.machine_drop(self.settings, self.record, machine)
+            await self._hosts_update()
+        connection = self._connections.pop(machine, None)
+        if connection is not None:
+            await connection.close()
 
     async def boot(self, *machines: str) -> None:
         """Power machines on and wait for SSH; those that are on are left alone."""

@@ -59,6 +59,27 @@ async def lab_provision(
     return await asyncio.to_thread(_add, settings, record, missing), True
 
 
+async def lab_found(settings: Settings, wish: Wish, tell: Callable[[str], None]) -> LabRecord:
+    """The lab's record, with the machines it has; none, where it is new."""
+    names.lab_name(wish.name)
+    return await _record(settings, wish, tell)
+
+
+async def machine_add(settings: Settings, record: LabRecord, machine: str) -> LabRecord:
+    """The record with one more machine, whose disk is whole."""
+    return await asyncio.to_thread(_add, settings, record, [names.machine_name(machine)])
+
+
+def machine_drop(settings: Settings, record: LabRecord, machine: str) -> LabRecord:
+    """The record without a machine that is off and whose disk is gone."""
+    left = tuple(known for known in record.machines if known.name != machine)
+    cuts = tuple(cut for cut in record.cuts if machine not in (cut.source, cut.target))
+    record = replace(record, machines=left, cuts=cuts)
+    store.lab_save(settings, record)
+    _known_hosts_write(settings, record)
+    return record
+
+
 def key_path(settings: Settings, lab: str) -> Path:
     """The private half of the lab's key."""
     return store.lab_folder(settings, lab) / "key"
@@ -111,11 +132,15 @@ def _add(settings: Settings, record: LabRecord, missing: list[str]) -> LabRecord
     for name in missing:
         folder = store.machine_folder(settings, record.name, name)
         seed.write(folder, seed.files(record, name, keys[name], authorized))
-    lines = [f"{record.address(m.name)} {m.host_key}\n" for m in record.machines]
-    known_hosts_path(settings, record.name).write_text("".join(lines))
+    _known_hosts_write(settings, record)
     # Last: a machine that is in the record has a whole disk.
     store.lab_save(settings, record)
     return record
+
+
+def _known_hosts_write(settings: Settings, record: LabRecord) -> None:
+    lines = [f"{record.address(m.name)} {m.host_key}\n" for m in record.machines]
+    known_hosts_path(settings, record.name).write_text("".join(lines))
 
 
 def _lab_key(settings: Settings, lab: str) -> str:

@@ -75,6 +75,18 @@ async def machine_off(lab: str, machine: str) -> None:
     await network.interface_delete(names.veth(lab, machine))
 
 
+async def machine_remove(settings: Settings, lab: str, machine: str) -> None:
+    """Power one machine off and remove its disk: its name goes first."""
+    await machine_off(lab, names.machine_name(machine))
+    folder = store.machine_folder(settings, lab, machine)
+    bin_folder = folder.with_name(f".{machine}.{time.time_ns()}")
+    with contextlib.suppress(FileNotFoundError):
+        folder.rename(bin_folder)
+    gone = sorted(folder.parent.glob(f".{machine}.*"))  # also what was not finished before
+    if gone:
+        await process.output("rm", "-rf", "--one-file-system", "--", *gone)
+
+
 def labs_present(settings: Settings) -> list[str]:
     """Every lab of this host: those with a folder, and those only a bridge still tells of."""
     # Not glob, which would take a folder it may not read for an empty one.

@@ -16,6 +16,8 @@ from gpuaas_contract.policy import Dimension
 from gpuaas_contract.states import ALLOCATION, AllocationStatus
 from gpuaas_platform.capacity import store
 from gpuaas_platform.capacity.nodes import node_topic
+from gpuaas_platform.capacity.orders import OrderKind, order_put
+from gpuaas_platform.capacity.providers import ENROLLED
 from gpuaas_platform.capacity.service import kinds_require, name_taken
 from gpuaas_platform.identity.places import project_place
 from gpuaas_platform.kernel.call import Call
@@ -23,7 +25,7 @@ from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.correlation import Correlated, CorrelationQuery, scope_of
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
-from gpuaas_platform.kernel.problems import PlatformError, not_found
+from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 from gpuaas_platform.policy import service as policy
 
@@ -54,6 +56,28 @@ async def allocation_create(
     await policy.require(work.conn, place, Dimension.SKUS, body.sku)
     await _quota_require(work.conn, place, body.sku)
     allocation_id = work.new_id(Prefix.ALLOCATION)
+    node_id = await _placed(work, body, allocation_id)
+    new = store.NewAllocation(
+        allocation_id, place, body, node_id, work.call.correlation_id, work.now
+    )
+    if not await store.allocation_insert(work.conn, new):
+        raise name_taken("allocation", body.name)
+    if node_id is None:
+        await order_put(work, allocation_id, OrderKind.MAKE)
+    else:
+        work.signal(node_topic(node_id))
+    allocation = await _read(work.conn, allocation_id)
+    work.audit(Target("allocation", allocation_id, place, after=allocation))
+    _emit(work, allocation, allocation.status)
+    return Answer(allocation, 201)
+
+
+async def _placed(work: Work, body: AllocationCreate, allocation_id: str) -> str | None:
+    """A free node of the wanted kind, or None where machines are made to order."""
+    if await store.region_provider(work.conn, body.region) != ENROLLED:
+        if body.node_id is not None:
+            raise invalid("/node_id", "cannot be chosen where machines are made to order")
+        return None
     node = await store.node_take(work.conn, body, allocation_id)
     if node is None:
         raise PlatformError(
@@ -61,16 +85,8 @@ async def allocation_create(
             f"No free machine of kind {body.sku} in {body.region}.",
             retry_after=30,
         )
-    new = store.NewAllocation(
-        allocation_id, place, body, node["id"], work.call.correlation_id, work.now
-    )
-    if not await store.allocation_insert(work.conn, new):
-        raise name_taken("allocation", body.name)
-    allocation = await _read(work.conn, allocation_id)
-    work.audit(Target("allocation", allocation_id, place, after=allocation))
-    work.signal(node_topic(node["id"]))
-    _emit(work, allocation, AllocationStatus.ACTIVE)
-    return Answer(allocation, 201)
+    found: str = node["id"]
+    return found
 
 
 async def allocation_release(work: Work, allocation_id: str) -> Answer[Allocation]:
@@ -94,12 +110,16 @@ async def allocation_release(work: Work, allocation_id: str) -> Answer[Allocatio
             f"An allocation that is {before.status} cannot be released.",
             context={"status": before.status},
         )
-    await store.allocation_set_status(work.conn, [allocation_id], AllocationStatus.RELEASED)
-    await store.node_give_back(work.conn, allocation_id)
+    if await store.region_provider(work.conn, before.region) == ENROLLED:
+        await store.allocation_set_status(work.conn, [allocation_id], AllocationStatus.RELEASED)
+        await store.node_give_back(work.conn, allocation_id)
+        work.signal(node_topic(rows[0]["node_id"]))
+    else:
+        await store.allocation_set_status(work.conn, [allocation_id], AllocationStatus.RELEASING)
+        await order_put(work, allocation_id, OrderKind.UNMAKE)
     allocation = await _read(work.conn, allocation_id)
     work.audit(Target("allocation", allocation_id, place, before=before, after=allocation))
-    work.signal(node_topic(rows[0]["node_id"]))
-    _emit(work, allocation, AllocationStatus.RELEASED)
+    _emit(work, allocation, allocation.status)
     return Answer(allocation)
 
 

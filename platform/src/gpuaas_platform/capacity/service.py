@@ -17,6 +17,7 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.capacity import store
+from gpuaas_platform.capacity.providers import provider_names
 from gpuaas_platform.identity.places import project_place, tenant_place
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Place
@@ -30,6 +31,10 @@ from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 async def region_create(work: Work, body: RegionCreate) -> Answer[Region]:
     """Make a region known."""
     work.require(Permission.REGION_MANAGE, PLATFORM)
+    providers = provider_names(work.call.platform)
+    if body.provider not in providers:
+        known = ", ".join(sorted(providers))
+        raise invalid("/provider", f"is not installed here; there are: {known}")
     row = await store.region_insert(work.conn, work.new_id(Prefix.REGION), body, work.now)
     if row is None:
         raise name_taken("region", body.name)

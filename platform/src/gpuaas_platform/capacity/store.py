@@ -1,9 +1,12 @@
 """SQL of the capacity room."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import asyncpg
 
 from gpuaas_contract.capacity import (
     AllocationCreate,
@@ -18,7 +21,8 @@ from gpuaas_platform.kernel.correlation import CorrelatedRows, CorrelationQuery,
 from gpuaas_platform.kernel.database import Connection, Record
 
 _ALLOCATION = (
-    "SELECT a.*, n.address, n.host_keys FROM allocations a JOIN nodes n ON n.id = a.node_id"
+    "SELECT a.*, n.address, coalesce(n.host_keys, '[]') AS host_keys"
+    " FROM allocations a LEFT JOIN nodes n ON n.id = a.node_id"
 )
 
 
@@ -27,10 +31,16 @@ async def region_insert(
 ) -> Record | None:
     """A new region; None when the name is taken."""
     return await conn.fetchrow(
-        "INSERT INTO regions (id, name, display_name, created_at) VALUES ($1, $2, $3, $4)"
-        " ON CONFLICT (name) DO NOTHING RETURNING *",
-        region_id, body.name, body.display_name, now,
+        "INSERT INTO regions (id, name, display_name, provider, provider_options, created_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO NOTHING RETURNING *",
+        region_id, body.name, body.display_name, body.provider, body.provider_options, now,
     )  # fmt: skip
+
+
+async def region_provider(conn: Connection, name: str) -> str | None:
+    """Who has a region's machines; None when there is no such region."""
+    found: str | None = await conn.fetchval("SELECT provider FROM regions WHERE name = $1", name)
+    return found
 
 
 async def region_list(conn: Connection, after: str | None, limit: int) -> list[Record]:
@@ -196,22 +206,27 @@ class NewAllocation:
     id: str
     place: Place
     body: AllocationCreate
-    node_id: str
+    node_id: str | None
     correlation_id: str
     now: datetime
 
+    @property
+    def status(self) -> str:
+        """Active with its machine; requested as long as there is none."""
+        return "requested" if self.node_id is None else "active"
+
 
 async def allocation_insert(conn: Connection, new: NewAllocation) -> bool:
-    """A new, active allocation; False when the project has a live one of that name."""
+    """A new allocation; False when the project has a live one of that name."""
     return bool(
         await conn.fetchval(
             "INSERT INTO allocations (id, name, org_id, project_id, sku, region, node_id, status,"
             " scheduler_type, integration, correlation_id, created_at)"
-            " VALUES ($1, $2, $3, $4, $5, $6, $7, 'active', $8, $9, $10, $11)"
+            " VALUES ($1, $2, $3, $4, $5, $6, $7, $12, $8, $9, $10, $11)"
             " ON CONFLICT (project_id, name) WHERE status <> 'released' DO NOTHING RETURNING true",
             new.id, new.body.name, new.place.org_id, new.place.project_id, new.body.sku,
             new.body.region, new.node_id, new.body.scheduler_type, new.body.integration,
-            new.correlation_id, new.now,
+            new.correlation_id, new.now, new.status,
         )
     )  # fmt: skip
 
@@ -272,6 +287,89 @@ async def allocation_bind(conn: Connection, ids: Sequence[str], instance_id: str
         "UPDATE allocations SET bound_instance_id = $2, revision = revision + 1 WHERE id = ANY($1)",
         list(ids), instance_id,
     )  # fmt: skip
+
+
+async def order_put(conn: Connection, allocation_id: str, kind: str, now: datetime) -> None:
+    """Have a machine made or unmade. Whoever works on it already ends that first."""
+    await conn.execute(
+        "INSERT INTO machine_orders (allocation_id, kind, due_at, created_at)"
+        " VALUES ($1, $2, $3, $3) ON CONFLICT (allocation_id) DO UPDATE"
+        " SET kind = excluded.kind, attempt = 0, due_at = excluded.due_at",
+        allocation_id, kind, now,
+    )  # fmt: skip
+
+
+async def orders_claim(
+    conn: Connection, token: str, now: datetime, until: datetime, limit: int
+) -> list[Record]:
+    """Take orders that are due and that nobody works on, with what a provider needs to know."""
+    return await conn.fetch(
+        "WITH due AS (SELECT allocation_id FROM machine_orders WHERE due_at <= $2"
+        "  AND (leased_until IS NULL OR leased_until <= $2)"
+        "  ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED),"
+        " taken AS (UPDATE machine_orders o SET token = $1, leased_until = $3,"
+        "  attempt = o.attempt + 1 FROM due WHERE o.allocation_id = due.allocation_id"
+        "  RETURNING o.*)"
+        " SELECT t.*, a.name, a.region, a.sku, a.correlation_id, r.provider, r.provider_options,"
+        "  s.cpus, s.memory_mib, s.gpus FROM taken t JOIN allocations a ON a.id = t.allocation_id"
+        " JOIN regions r ON r.name = a.region JOIN skus s ON s.name = a.sku",
+        token, now, until, limit,
+    )  # fmt: skip
+
+
+async def order_keep(conn: Connection, allocation_id: str, token: str, until: datetime) -> bool:
+    """Go on working on an order; False when it is no longer ours."""
+    sql = (
+        "UPDATE machine_orders SET leased_until = $3"
+        " WHERE allocation_id = $1 AND token = $2 RETURNING true"
+    )
+    return bool(await conn.fetchval(sql, allocation_id, token, until))
+
+
+async def order_lock(conn: Connection, allocation_id: str, token: str) -> Record | None:
+    """An order that is still ours, locked."""
+    sql = "SELECT * FROM machine_orders WHERE allocation_id = $1 AND token = $2 FOR UPDATE"
+    return await conn.fetchrow(sql, allocation_id, token)
+
+
+async def order_let_go(
+    conn: Connection, allocation_id: str, token: str, due: datetime | None
+) -> None:
+    """Stop working on an order; it is due again at a time, or as it was."""
+    await conn.execute(
+        "UPDATE machine_orders SET token = NULL, leased_until = NULL, due_at = coalesce($3, due_at)"
+        " WHERE allocation_id = $1 AND token = $2",
+        allocation_id, token, due,
+    )  # fmt: skip
+
+
+async def order_end(conn: Connection, allocation_id: str) -> None:
+    """Nothing is left to do for an allocation's machine."""
+    await conn.execute("DELETE FROM machine_orders WHERE allocation_id = $1", allocation_id)
+
+
+async def allocation_settle(conn: Connection, allocation_id: str, node_id: str | None) -> None:
+    """The node an allocation is on from now on, or that it is on none."""
+    await conn.execute("UPDATE allocations SET node_id = $2 WHERE id = $1", allocation_id, node_id)
+    if node_id is not None:
+        await conn.execute(
+            "UPDATE nodes SET allocation_id = $2 WHERE id = $1", node_id, allocation_id
+        )
+
+
+async def node_forget(conn: Connection, allocation_id: str, reason: str) -> None:
+    """The made machine of an allocation is gone: so is its node, unless others remember it."""
+    node_id = await conn.fetchval(
+        "UPDATE nodes SET allocation_id = NULL, status = 'cordoned', status_reason = $2,"
+        " revision = revision + 1 WHERE allocation_id = $1 RETURNING id",
+        allocation_id, reason,
+    )  # fmt: skip
+    if node_id is None:
+        return
+    await conn.execute("UPDATE allocations SET node_id = NULL WHERE node_id = $1", node_id)
+    with contextlib.suppress(asyncpg.ForeignKeyViolationError):
+        async with conn.transaction():
+            await conn.execute("DELETE FROM nodes WHERE id = $1", node_id)
 
 
 async def quota_set(conn: Connection, place: Place, sku: str, limit: int) -> None:

@@ -23,6 +23,7 @@ from gpuaas_platform.artifacts.routes import router as artifacts_router
 from gpuaas_platform.audit.chain import chain_running
 from gpuaas_platform.audit.routes import router as audit_router
 from gpuaas_platform.capacity.routes import router as capacity_router
+from gpuaas_platform.capacity.workshop import capacity_life
 from gpuaas_platform.catalog.routes import router as catalog_router
 from gpuaas_platform.custody.life import custody_life
 from gpuaas_platform.custody.routes import router as custody_router
@@ -71,6 +72,7 @@ _LIVES: tuple[Callable[[Platform], AbstractAsyncContextManager[None]], ...] = (
     identity_life,
     chain_running,
     events_running,
+    capacity_life,
     custody_life,
     artifacts_life,
     fleet_life,
