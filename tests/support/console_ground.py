@@ -5,6 +5,7 @@ Made once for the browser tests, through the public API, as an administrator wou
 """
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -125,10 +126,12 @@ def ground(**settings: str) -> Iterator[Ground]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gpuaas-console-")))
         folder.chmod(0o711)
         (folder / "password").write_text(PASSWORD)
+        # A copy: whoever builds the console meanwhile does not pull the rug away.
+        shutil.copytree(CONSOLE, folder / "console")
         platform = stack.enter_context(
             served(
                 DATA_DIR=str(folder / "data"),
-                CONSOLE_DIR=str(CONSOLE),
+                CONSOLE_DIR=str(folder / "console"),
                 BOOTSTRAP_ADMIN_EMAIL=ADMIN,
                 BOOTSTRAP_ADMIN_PASSWORD_FILE=str(folder / "password"),
                 **settings,

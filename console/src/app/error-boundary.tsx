@@ -50,9 +50,11 @@ function BrokenPage({ error }: { readonly error: unknown }) {
   );
 }
 
-/** The chunk of a page is gone after an update, or the network was when it was asked for. */
+/** The chunk of a page, or its style sheet, is gone after an update, or the network was when it was asked
+ * for. */
 function isMissingCode(error: unknown): boolean {
   return (
-    error instanceof TypeError && /dynamically imported module|module script/i.test(error.message)
+    error instanceof Error &&
+    /dynamically imported module|module script|preload CSS/i.test(error.message)
   );
 }

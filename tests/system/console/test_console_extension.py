@@ -11,13 +11,11 @@ from playwright.async_api import APIResponse, Page, Route, expect
 async def test_an_unknown_app_is_deployed_from_its_manifest_alone(
     visit: Any, site: Ground, picture: Any
 ) -> None:
-    site.hold("led-01", "led-02")
+    site.hold("led-01")
+    site.hold("led-big", sku="h200-8")
     publish(site, "ledger", _ledger(), "3.0.0")
-    site.admin.made(
-        f"/projects/{site.project_id}/policy-overlays",
-        {"name": "no-large", "rules": {"skus": {"deny": ["h200-*"]}}},
-    )
-    site.hold("led-big", sku="small")
+    rules = {"name": "no-large", "rules": {"skus": {"deny": ["h200-*"]}}}
+    overlay = site.admin.made(f"/projects/{site.project_id}/policy-overlays", rules)
     page = await visit(OWNER)
     with site.controller("ledger"):
         await _configure(page, site, "books")
@@ -32,6 +30,7 @@ async def test_an_unknown_app_is_deployed_from_its_manifest_alone(
         await expect(page.get_by_role("button", name="Add a keeper")).to_be_enabled()
         await page.get_by_role("tab", name="Settings").click()
         await expect(page.get_by_text("Weekly")).to_be_visible()
+    site.admin.send("DELETE", f"/policy-overlays/{overlay['id']}")
 
 
 async def test_what_was_typed_outlives_the_session_and_a_reload(visit: Any, site: Ground) -> None:
@@ -80,7 +79,10 @@ async def _configure(page: Page, site: Ground, name: str) -> None:
     await page.goto(f"/projects/{site.project_id}/catalog/ledger/deploy")
     await page.get_by_role("textbox", name="Name").fill(name)
     await page.get_by_role("button", name="Next").click()
-    await page.get_by_role("radio", name="led-01").first.click()
+    denied = page.get_by_role("row", name=re.compile("led-big"))
+    await expect(denied.get_by_text("Policy forbids it")).to_be_visible()
+    await expect(denied.get_by_role("radio")).to_be_disabled()
+    await page.get_by_role("radio", name="led-01").click()
     replicas = page.get_by_role("spinbutton", name="Replicas")
     await replicas.fill("12")
     await expect(page.get_by_text("Replicas must be 9 or less.")).to_be_visible()

@@ -3,7 +3,7 @@
 import Button from "@cloudscape-design/components/button";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
-import type { Schemas } from "../../api/contract.ts";
+import { isJsonObject, type Schemas } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
 import { useCan } from "../../app/access.ts";
 import { FormDialog } from "../../forms/form-dialog.tsx";
@@ -52,15 +52,28 @@ export function Regions() {
             {
               name: NAME,
               display_name: { title: "Label", type: "string", minLength: 1, maxLength: 200 },
+              provider: {
+                ...NAME,
+                title: "Provider",
+                default: "enrolled",
+                "x-help":
+                  "“enrolled” for hosts that are there already, or an installed provider that makes machines.",
+              },
+              provider_options: { title: "Options of the provider", type: "object", "x-widget": "json" },
             },
             "name",
             "display_name",
           )}
           onClose={() => setMaking(false)}
-          submit={({ name, display_name }, key) =>
+          submit={({ name, display_name, provider, provider_options }, key) =>
             call(
               api.POST("/api/v1/regions", {
-                body: { name: String(name), display_name: String(display_name) },
+                body: {
+                  name: String(name),
+                  display_name: String(display_name),
+                  ...(provider === undefined ? {} : { provider: String(provider) }),
+                  ...(isJsonObject(provider_options) ? { provider_options } : {}),
+                },
                 headers: { "Idempotency-Key": key },
               }),
             )
@@ -84,6 +97,12 @@ const COLUMNS: readonly Column<Region>[] = [
     header: "Label",
     cell: ({ display_name }) => display_name,
     value: (one) => one.display_name,
+  },
+  {
+    id: "provider",
+    header: "Provider",
+    cell: ({ provider }) => provider,
+    value: ({ provider }) => provider,
   },
   {
     id: "since",
