@@ -1,10 +1,10 @@
-"""What the command line knows of the contract is what the contract says."""
+"""What the command line and the RBAC reference say is what the contract says."""
 
 from __future__ import annotations
 
 import json
 
-from tools import cli_contract
+from tools import cli_contract, rbac
 
 
 def test_the_digest_is_up_to_date() -> None:
@@ -23,3 +23,7 @@ def test_every_operation_is_a_command() -> None:
 
     assert wanted - set(known) == {"oidc_callback", "oidc_start"}  # pages for a browser
     assert len(set(words)) == len(words)
+
+
+def test_the_reference_of_permissions_is_up_to_date() -> None:
+    assert rbac.FILE.read_text() == rbac.document(), "make docs"

@@ -96,7 +96,18 @@ def careless(app: App[Any]) -> App[Any]:
     return replace(app, operations={**app.operations, **changed})
 
 
-MODES = {"mute": mute, "lame": lame, "hollow": hollow, "careless": careless}
+def untidy(app: App[Any]) -> App[Any]:
+    """Removes members and leaves what is on their machines; it says so."""
+
+    async def nothing(ctx: Context) -> Sequence[Step]:
+        del ctx
+        return []
+
+    remove = replace(app.operations["remove_server"], steps=nothing)
+    return replace(app, operations={**app.operations, "remove_server": remove})
+
+
+MODES = {"untidy": untidy, "mute": mute, "lame": lame, "hollow": hollow, "careless": careless}
 
 
 async def main(mode: str, url: str, key_file: str, state: str) -> None:

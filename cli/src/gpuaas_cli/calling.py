@@ -98,7 +98,7 @@ async def _request(session: Session, operation: Operation, given: Given) -> Requ
         values = {flag.name: given.get(f"field_{flag.name}") for flag in operation.fields}
         made = body_make(given.get("body"), operation.fields, values)
         if gaps := missing(operation.fields, made):
-            named = ", ".join(field_option(flag) for flag in gaps)
+            named = ", ".join(field_option(operation, flag) for flag in gaps)
             raise Stop(f"{operation.noun} {operation.verb} needs {named} (or --file, --set).")
         body = Payload(made)
     changing: Changing = given.get("changing") or Changing()

@@ -6,6 +6,7 @@ only when a command really runs, because the SDK takes longer to load than all o
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import fields as dataclass_fields
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
@@ -51,24 +52,11 @@ def command(operation: Operation) -> Callable[..., int]:
     return run
 
 
-def field_option(flag: Flag) -> str:
-    """How a field of a body is typed; a field named like a shared option gets a longer name."""
-    return f"--{_TAKEN.get(flag.name, flag.name).replace('_', '-')}"
-
-
-# A body's field that has the name of an option every command has.
-_TAKEN = {
-    "project_id": "project_id",
-    "output": "output_field",
-    "wait": "wait_field",
-    "timeout": "timeout_field",
-    "file": "file_field",
-    "set": "set_field",
-    "context": "context_field",
-    "url": "url_field",
-    "correlation_id": "correlation_field",
-    "limit": "limit_field",
-}
+def field_option(operation: Operation, flag: Flag) -> str:
+    """How a field of a body is typed; one named like a shared option of the command gets longer."""
+    taken = {one.name for kind in _kinds(operation) for one in dataclass_fields(kind)}
+    name = f"{flag.name}_field" if flag.name in taken else flag.name
+    return f"--{name.replace('_', '-')}"
 
 
 def _positional(operation: Operation) -> list[str]:
@@ -117,7 +105,8 @@ def _filters(operation: Operation) -> list[inspect.Parameter]:
 
 def _fields(operation: Operation) -> list[inspect.Parameter]:
     return [
-        _option(flag, _FIELDS, field_option(flag), prefix="field_") for flag in operation.fields
+        _option(flag, _FIELDS, field_option(operation, flag), prefix="field_")
+        for flag in operation.fields
     ]
 
 
@@ -148,8 +137,9 @@ def _help(flag: Flag) -> str:
     return "; ".join(parts) or flag.name.replace("_", " ")
 
 
-def _shared(operation: Operation) -> list[inspect.Parameter]:
-    kinds: list[type] = [Connection]
+def _kinds(operation: Operation) -> list[type[Any]]:
+    """Which of the shared options a command has."""
+    kinds: list[type[Any]] = [Connection]
     if operation.page:
         kinds.append(Listing)
     if operation.mutates:
@@ -158,6 +148,10 @@ def _shared(operation: Operation) -> list[inspect.Parameter]:
         kinds.append(Body)
     if operation.starts_work:
         kinds.append(Waiting)
+    return kinds
+
+
+def _shared(operation: Operation) -> list[inspect.Parameter]:
     shared = [
         inspect.Parameter(
             kind.__name__.lower(),
@@ -165,7 +159,7 @@ def _shared(operation: Operation) -> list[inspect.Parameter]:
             default=None,
             annotation=kind | None,
         )
-        for kind in kinds
+        for kind in _kinds(operation)
     ]
     if operation.if_match:
         said = Parameter(name="--if-match", help="revision it must still have; else exit 5")
@@ -189,6 +183,8 @@ def _example(operation: Operation) -> str:
     words = ["gpuaas", operation.noun, operation.verb]
     words += [name.removesuffix("_id").upper() for name in _positional(operation)]
     words += [
-        f"{field_option(flag)} {flag.name.upper()}" for flag in operation.fields if flag.required
+        f"{field_option(operation, flag)} {flag.name.upper()}"
+        for flag in operation.fields
+        if flag.required
     ]
     return f"\n\nCalls {operation.method} {operation.path}.\n\n$ {' '.join(words)}"

@@ -60,7 +60,7 @@ def show(
 
     async def command(session: Session) -> int:
         found = await _load(session, await identified(session, "instance_id", instance))
-        if session.options.output in {"table", "wide"}:
+        if session.options.output in {"table", "wide"} and session.options.field is None:
             console().print(show_instance(session, found))
         else:
             _print(found["instance"] | {"members": found["members"]}, session)

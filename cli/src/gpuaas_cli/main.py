@@ -62,6 +62,8 @@ _VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "cancel": ("operation:cancel", "Stop an operation at the next safe point."),
     },
     "app": {"check": ("proof.commands:app_check", "Check an app's readiness for onboarding.")},
+    "node": {"enroll": ("node:enroll", "Enrol a host as a node, by one command run on it.")},
+    "artifact": {"publish": ("artifact:publish", "Send a file into an artifact source.")},
     "mcp": {"serve": ("agents.commands:serve", "Give agents the same verbs as tools.")},
     "validate": {
         "slice": ("proof.commands:validate_slice", "Run the founding validation on a machine."),

@@ -42,7 +42,7 @@ def add(
 
 
 def drain(
-    *members: Annotated[str, Parameter(help="ids of the members, one or many")],
+    *members: Annotated[str, Parameter(help="members, one or many: ids, or INSTANCE/ALLOCATION")],
     asking: Asking | None = None,
     connection: Connection | None = None,
 ) -> int:
@@ -50,13 +50,13 @@ def drain(
 
     Examples
     --------
-    $ gpuaas member drain mem_01h… --wait
+    $ gpuaas member drain first/n2 --wait
     """
     return _on_members("member_drain", members, asking, connection)
 
 
 def resume(
-    *members: Annotated[str, Parameter(help="ids of the members, one or many")],
+    *members: Annotated[str, Parameter(help="members, one or many: ids, or INSTANCE/ALLOCATION")],
     asking: Asking | None = None,
     connection: Connection | None = None,
 ) -> int:
@@ -64,13 +64,13 @@ def resume(
 
     Examples
     --------
-    $ gpuaas member resume mem_01h… --wait
+    $ gpuaas member resume first/n2 --wait
     """
     return _on_members("member_resume", members, asking, connection)
 
 
 def remove(
-    *members: Annotated[str, Parameter(help="ids of the members, one or many")],
+    *members: Annotated[str, Parameter(help="members, one or many: ids, or INSTANCE/ALLOCATION")],
     asking: Asking | None = None,
     connection: Connection | None = None,
 ) -> int:
@@ -78,13 +78,13 @@ def remove(
 
     Examples
     --------
-    $ gpuaas member remove mem_01h… --yes --wait
+    $ gpuaas member remove first/n2 --yes --wait
     """
     return _on_members("member_remove", members, asking, connection)
 
 
 def replace(
-    member: Annotated[str, Parameter(help="id of the member")],
+    member: Annotated[str, Parameter(help="the member: its id, or INSTANCE/ALLOCATION")],
     allocation: Annotated[str, Parameter(help="allocation that takes its place, by id or name")],
     *,
     asking: Asking | None = None,
@@ -94,7 +94,7 @@ def replace(
 
     Examples
     --------
-    $ gpuaas member replace mem_01h… n4 --wait
+    $ gpuaas member replace first/n2 n4 --wait
     """
     return _on_members("member_replace", (member,), asking, connection, allocation)
 
@@ -109,7 +109,7 @@ def _on_members(
     async def command(session: Session) -> int:
         if not members:
             raise Stop("which members? `gpuaas member list INSTANCE` shows those there are.")
-        found = [await session.read(f"/app-members/{one}") for one in members]
+        found = [await _member(session, one) for one in members]
         instances = {one["instance_id"] for one in found}
         if len(instances) > 1:
             raise Stop("these members are of several instances; ask for each instance by itself.")
@@ -119,10 +119,27 @@ def _on_members(
         if allocation is not None:
             place = await identified(session, "allocation_id", allocation)
             given = placed(spec, [place], found[0]["component_key"]) | given
-        request = {"kind": spec["kind"], "member_ids": list(members), "input": given}
+        ids = [one["id"] for one in found]
+        request = {"kind": spec["kind"], "member_ids": ids, "input": given}
         return await ask(session, instance, spec, request, asking)
 
     return run(connection, command)
+
+
+async def _member(session: Session, named: str) -> dict[str, Any]:
+    """A member by its id, or as INSTANCE/ALLOCATION."""
+    instance, slash, allocation = named.partition("/")
+    if not slash:
+        found: dict[str, Any] = await session.read(f"/app-members/{named}")
+        return found
+    instance_id = await identified(session, "instance_id", instance)
+    allocation_id = await identified(session, "allocation_id", allocation)
+    listed = (await session.read(f"/app-instances/{instance_id}/members", limit=500))["items"]
+    there = [one for one in listed if one["allocation_id"] == allocation_id]
+    if len(there) == 1:
+        return dict(there[0])
+    ids = ", ".join(f"{one['component_key']} {one['id']}" for one in there) or "none"
+    raise Stop(f"{named} names no single member; on that allocation: {ids}.")
 
 
 async def _spec(

@@ -32,6 +32,9 @@ class Connection:
     output: Annotated[
         Format, Parameter(name=["--output", "-o"], help="table, wide, json, yaml or csv")
     ] = "table"
+    field: Annotated[
+        str | None, Parameter(help="print this field alone, one line each; for scripts")
+    ] = None
     correlation_id: Annotated[
         str | None, Parameter(help="id to find everything about this call by later")
     ] = None

@@ -5,6 +5,7 @@ import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import yaml
@@ -15,6 +16,8 @@ from rich.text import Text
 from gpuaas_cli.options import Format
 
 COLUMNS = 7
+# The one field a command was asked to print; set once, where the command begins.
+FIELD: ContextVar[str | None] = ContextVar("field", default=None)
 _COLOURS = {
     "green": "running ready healthy active succeeded published ok allowed open present",
     "yellow": "degraded draining drained deprecated warning stuck requested accepted reconciling"
@@ -35,7 +38,10 @@ def console(stderr: bool = False) -> Console:
 
 def show(answer: Any, form: Format, columns: Sequence[str] = ()) -> None:  # noqa: ANN401 - JSON
     """An answer of the platform, in the form asked for."""
-    if form == "json":
+    if (field := FIELD.get()) is not None:
+        for row in _rows(answer):
+            sys.stdout.write(_field(_within(row, field)) + "\n")
+    elif form == "json":
         sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")
     elif form == "yaml":
         sys.stdout.write(yaml.safe_dump(answer, sort_keys=False, allow_unicode=True))
@@ -101,6 +107,14 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 def note(text: str) -> None:
     """A remark beside the answer."""
     sys.stderr.write(text + "\n")
+
+
+def _within(row: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - JSON
+    """A field, by its name or by names with dots between."""
+    found: Any = row
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
 
 
 def _rows(answer: Any) -> list[Mapping[str, Any]]:  # noqa: ANN401 - JSON

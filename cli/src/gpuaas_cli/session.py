@@ -19,6 +19,7 @@ from gpuaas_cli.config import (
     context_chosen,
 )
 from gpuaas_cli.options import Changing, Connection
+from gpuaas_cli.output import FIELD
 from gpuaas_sdk import (
     Anonymous,
     AuthenticationError,
@@ -177,6 +178,7 @@ def dry_run_show(method: str, path: str, body: Mapping[str, Any] | None) -> int:
 
 async def _run(options: Connection, command: Command) -> int:
     context = context_chosen(config_read(config_path()), options.context, options.url)
+    FIELD.set(options.field)
     retries = Retries(attempts=3, longest_delay=2.0)
     identity = credentials(context)
     async with Client(context.url, identity, retries=retries, user_agent="gpuaas-cli") as client:

@@ -21,7 +21,7 @@ def status(*, connection: Connection | None = None) -> int:
 
     async def command(session: Session) -> int:
         readiness = (await session.send(_READY)).json()
-        if session.options.output == "table":
+        if session.options.output == "table" and not session.options.field:
             version = (await session.read("/version"))["version"]
             mark = {True: "ok", False: "missing"}
             rows = [[one["name"], mark[one["ok"]], one["detail"]] for one in readiness["checks"]]

@@ -19,7 +19,7 @@ def whoami(*, connection: Connection | None = None) -> int:
 
     async def command(session: Session) -> int:
         me = await session.read("/whoami")
-        if session.options.output != "table":
+        if session.options.output != "table" or session.options.field:
             show(me, session.options.output)
             return 0
         known = me.get("email") or me.get("display_name")

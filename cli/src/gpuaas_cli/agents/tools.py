@@ -16,9 +16,10 @@ _SHARED: Final = {
     "idempotency_key": "Repeat a change safely: the same key and arguments change nothing more.",
     "correlation_id": "Id to find everything about this call by later.",
 }
-# Leases are a controller's business; sign-in and streams are not calls a tool can make.
-_LEFT_OUT_ROOMS: Final = {"controllers", "agents"}
-_LEFT_OUT: Final = {"session_create", "token_create", "event_stream"}
+# Leases are a controller's business, `agent_…` a machine's; sign-in, streams and raw content are
+# not calls a tool can make.
+_LEFT_OUT_ROOMS: Final = {"controllers"}
+_LEFT_OUT: Final = {"session_create", "token_create", "event_stream", "artifact_part_put"}
 _HIDDEN: Final = {"cursor"}
 _PREFIX: Final = "#/components/schemas/"
 _REFERENCE: Final = re.compile(_PREFIX + r"(\w+)")
@@ -32,6 +33,7 @@ def offered(*, read_only: bool) -> dict[str, Operation]:
         for one in operations()
         if one.room not in _LEFT_OUT_ROOMS
         and one.id not in _LEFT_OUT
+        and not one.id.startswith("agent_")
         and not one.media
         and not (read_only and one.mutates)
     }
