@@ -10,7 +10,7 @@ export type Notice =
 
 const MOST = 5;
 /** What went well is said for a while; what did not stays until it is dismissed. */
-const DONE_FOR_MS = 15_000;
+const DONE_FOR_MS = 7_000;
 
 export const notices = createStore<readonly Notice[]>([]);
 

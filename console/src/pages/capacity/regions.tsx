@@ -59,7 +59,11 @@ export function Regions() {
                 "x-help":
                   "“enrolled” for hosts that are there already, or an installed provider that makes machines.",
               },
-              provider_options: { title: "Options of the provider", type: "object", "x-widget": "json" },
+              provider_options: {
+                title: "Options of the provider",
+                type: "object",
+                "x-widget": "json",
+              },
             },
             "name",
             "display_name",

@@ -67,14 +67,16 @@ function Findings({ correlationId }: { readonly correlationId: string }) {
           diagnosis={diagnosis}
         />
       ))}
+      <TimelineTable live={{ ...timeline, problem: null }} />
       {timeline.value !== null && timeline.value.trace_ids.length > 0 && (
         <Container header={<Header variant="h3">Traces</Header>}>
-          {timeline.value.trace_ids.map((trace) => (
-            <Copy key={trace} text={trace} what="the trace id" />
-          ))}
+          <SpaceBetween size="xxs">
+            {timeline.value.trace_ids.map((trace) => (
+              <Copy key={trace} text={trace} what="the trace id" />
+            ))}
+          </SpaceBetween>
         </Container>
       )}
-      <TimelineTable live={{ ...timeline, problem: null }} />
     </SpaceBetween>
   );
 }
