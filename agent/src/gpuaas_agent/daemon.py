@@ -5,6 +5,7 @@ at once, and systemd starts it again.
 """
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
@@ -25,6 +26,8 @@ from gpuaas_agent.programs import ProgramFailed
 from gpuaas_agent.running import Running, Tools, task_carry
 from gpuaas_agent.supervise import MARK_SPACE
 from gpuaas_agent.trust import NotTrusted, Trust
+from gpuaas_agent.unit import unit_refresh
+from gpuaas_agent.updating import NotUpdated, agent_update
 from gpuaas_agent.wire import Ask, Refused, Unreachable, Wire
 
 POLL_SECONDS = 25
@@ -59,6 +62,8 @@ class Agent:
             loop.add_signal_handler(number, os._exit, 0)
         self._access_told = access_revision(self._places)
         log(f"node {self._config.node_id} of {self._config.url}, version {__version__}")
+        with contextlib.suppress(ProgramFailed, OSError):  # the unit that started us will do
+            await asyncio.to_thread(unit_refresh, self._places)
         for entry in self._journal.entries():
             self._carry(entry)
         background = asyncio.create_task(self._facts_forever())
@@ -88,6 +93,8 @@ class Agent:
         for signed in said["tasks"]:
             await self._accepted(signed)
         await asyncio.to_thread(self._rotated)
+        if said.get("update") is not None:
+            await asyncio.to_thread(self._updated, said["update"])
         return False
 
     def _polled(self) -> dict[str, Any]:
@@ -194,6 +201,17 @@ class Agent:
             return
         self._identity.rotate()
         log("took a new identity")
+
+    def _updated(self, signed: dict[str, str]) -> None:
+        """Let a newer agent take over: this process ends, and systemd starts the other."""
+        direction = self._trust.opened(signed, "update")
+        try:
+            agent_update(self._places, self._wire, direction)
+        except NotUpdated as error:
+            log(f"not updated to {direction['version']}: {error}")
+            return
+        log(f"updated to {direction['version']}")
+        os._exit(0)
 
     def _now(self) -> datetime | None:
         """The platform's time, whatever this machine's clock says."""

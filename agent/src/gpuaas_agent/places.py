@@ -53,6 +53,11 @@ class Places:
         return self.state / "tasks"
 
     @property
+    def update(self) -> Path:
+        """A newer agent on its way to take over."""
+        return self.state / "update.pyz"
+
+    @property
     def passing(self) -> Path:
         """What need not outlive a boot; can be entered by the users tasks run as."""
         return self.root / "run/gpuaas-agent"

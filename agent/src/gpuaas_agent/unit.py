@@ -55,11 +55,19 @@ def unit_install(places: Places, program: Path) -> None:
     folder_make(places.program.parent, 0o755)
     if program.resolve() != places.program:
         file_put(places.program, program.read_bytes(), Owner(0, 0, 0o755))
-    text = _UNIT.format(python=sys.executable, program=places.program)
-    file_put(places.unit, text.encode(), Owner(0, 0, 0o644))
-    program_run(["systemctl", "daemon-reload"])
+    unit_refresh(places)
     program_run(["systemctl", "enable", "--quiet", _ENTRY])
     program_run(["systemctl", "restart", _ENTRY])
+
+
+def unit_refresh(places: Places) -> None:
+    """Write the unit as this release wants it; it counts from the next start on."""
+    text = _UNIT.format(python=sys.executable, program=places.program).encode()
+    with contextlib.suppress(FileNotFoundError):
+        if places.unit.read_bytes() == text:
+            return
+    file_put(places.unit, text, Owner(0, 0, 0o644))
+    program_run(["systemctl", "daemon-reload"])
 
 
 def unit_stop() -> None:

@@ -134,6 +134,7 @@ class AgentDirections(Model):
     access: Signed | None = None
     signers: Signed | None = None
     leave: Signed | None = None
+    update: Signed | None = None
 
 
 class TaskDirection(Model):
@@ -176,6 +177,15 @@ class LeaveDirection(Model):
     type: Literal["leave"] = "leave"
     node_id: str
     reason: str
+
+
+class UpdateDirection(Model):
+    """Signed text: a newer agent than the one that asks, by its digest."""
+
+    type: Literal["update"] = "update"
+    node_id: str
+    version: str
+    digest: Annotated[str, Field(description="SHA-256 of what the platform serves")]
 
 
 class AgentFacts(Input):

@@ -7,8 +7,10 @@ makes the same bytes in every replica. The platform never imports it.
 import hashlib
 import importlib.util
 import io
+import re
 import zipfile
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +19,8 @@ from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.problems import PlatformError
 
 _PACKAGE: Final = "gpuaas_agent"
+_DISTRIBUTION: Final = "gpuaas-agent"
+_NUMBERS: Final = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}")
 _PART: Final = "fleet.agent_file"
 _SHEBANG: Final = b"#!/usr/bin/env python3\n"
 # Said before anything of ours is read, in words that every Python knows.
@@ -31,10 +35,18 @@ _BIRTHDAY: Final = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, repr=False)
 class AgentFile:
-    """The agent's bytes and their SHA-256."""
+    """The agent's bytes, their SHA-256, and which release it is."""
 
     content: bytes
     digest: str
+    version: str
+
+    def newer_than(self, version: str) -> bool:
+        """Whether an agent of this version should be replaced; never by an older one."""
+        theirs, ours = (_NUMBERS.fullmatch(text) for text in (version, self.version))
+        if theirs is None or ours is None:
+            return False
+        return _parts(theirs[0]) < _parts(ours[0])
 
 
 def agent_file(platform: Platform) -> AgentFile:
@@ -64,7 +76,11 @@ def _made(folder: Path) -> AgentFile:
         for name in sorted(files):
             _add(archive, name, files[name].read_bytes())
     content = packed.getvalue()
-    return AgentFile(content, hashlib.sha256(content).hexdigest())
+    return AgentFile(content, hashlib.sha256(content).hexdigest(), metadata.version(_DISTRIBUTION))
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

@@ -18,6 +18,7 @@ from gpuaas_contract.fleet_agent import (
     LeaveDirection,
     Signed,
     TaskDirection,
+    UpdateDirection,
 )
 from gpuaas_contract.states import AgentStatus, NodeTaskStatus
 from gpuaas_platform.capacity.nodes import node_holder, node_seen, node_topic
@@ -25,6 +26,7 @@ from gpuaas_platform.custody.authority import TOPIC as CA_TOPIC
 from gpuaas_platform.custody.authority import signing_key
 from gpuaas_platform.custody.grants import KRL_TOPIC
 from gpuaas_platform.fleet.access import access_direction, access_wanted
+from gpuaas_platform.fleet.agent_file import agent_file
 from gpuaas_platform.fleet.reports import task_lost, task_orphan
 from gpuaas_platform.fleet.signing import direction_sign, signers_direction, signers_revision
 from gpuaas_platform.fleet.speaking import agent_gone, agent_heard_require
@@ -111,6 +113,7 @@ async def _directions(platform: Platform, node_id: str, body: AgentPoll) -> Agen
         cancel=[row["id"] for row in rows if _to_stop(row, body, holds)],
         access=None if told else await access_direction(platform, node_id, access),
         leave=await _leave(platform, agent),
+        update=await _update(platform, node_id, body.agent_version),
     )
 
 
@@ -143,6 +146,15 @@ async def _leave(platform: Platform, agent: Record) -> Signed | None:
     if agent["status"] != AgentStatus.LEAVING:
         return None
     direction = LeaveDirection(node_id=agent["node_id"], reason=agent["leave_reason"])
+    return await direction_sign(platform, direction)
+
+
+async def _update(platform: Platform, node_id: str, version: str) -> Signed | None:
+    """The release this platform serves, for an older agent. It rides along and wakes nobody."""
+    served = agent_file(platform)
+    if not served.newer_than(version):
+        return None
+    direction = UpdateDirection(node_id=node_id, version=served.version, digest=served.digest)
     return await direction_sign(platform, direction)
 
 
