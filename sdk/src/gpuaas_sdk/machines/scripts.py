@@ -56,7 +56,8 @@ def spoken(order: Order) -> tuple[str, bytes]:
     limit = f"exec timeout -k {KILL_AFTER} {order.timeout:.3f} /bin/sh"
     script = _surrounded(order)
     if not order.input:
-        return limit, f"eval {shlex.quote(script)} </dev/null\n".encode()
+        # A group in braces is read to its end before any of it is run.
+        return limit, f"{{ eval {shlex.quote(script)} </dev/null\n}}".encode()
     payload = f"{script}\n{_WHOLE}".encode()
     inner = f'p=$(head -c {len(payload)}); case $p in *"{_WHOLE}") eval "$p"; esac'
     return f"{limit} -c {shlex.quote(inner)}", payload

@@ -52,7 +52,7 @@ class SshScript(asyncssh.SSHClientSession[bytes]):
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._channel: asyncssh.SSHClientChannel[bytes] | None = None
-        self._streams = {False: _Kept(order.stdout_limit), True: _Kept(order.stderr_limit)}
+        self._streams = {False: Kept(order.stdout_limit), True: Kept(order.stderr_limit)}
         self._head: bytes | None = b""  # the first line, until it is read
         self._status: int | None = None
         self._lost: Exception | None = None
@@ -192,7 +192,7 @@ class SshScript(asyncssh.SSHClientSession[bytes]):
         )
 
 
-class _Kept:
+class Kept:
     """The beginning and the end of a stream of any length."""
 
     def __init__(self, limit: int) -> None:
