@@ -100,7 +100,7 @@ async def test_a_preflight_names_every_problem_with_its_remedy_and_changes_nothi
     foreign = "mkdir -p /etc/slurm && echo ClusterName=old >/etc/slurm/slurm.conf"
     await life.machine("n2").run(foreign)
     settings = {"finished_job_seconds": REMEMBERED_S}
-    asked = await life.site.deploy("c1", placed(life.ground, "n1", ["n2"], **settings))
+    asked = await life.site.deploy("c1", placed(life.ground, "n1", ["n2", "n4"], **settings))
     (ended,) = await life.site.ended(asked)
     assert ended.error is not None
     assert ended.error.code == "preflight_failed"
@@ -113,14 +113,37 @@ async def test_a_preflight_names_every_problem_with_its_remedy_and_changes_nothi
     life.instance_id = asked.instance.id
 
 
-async def test_a_failed_deploy_is_tried_again_and_ends_running_and_healthy(life: Life) -> None:
+async def test_a_deploy_is_tried_again_and_one_bad_worker_holds_up_no_other(life: Life) -> None:
+    await life.machine("n4").run("chmod 000 /usr/bin/dpkg-deb")
     (failed,) = await operations(life.site, life.instance_id)
     again = await life.site.admin.post(f"/operations/{failed.id}/retry", None, Operation)
     ended = await until(
         lambda: life.site.operation(again.id), lambda one: one.status in ENDED, patience=240
     )
     assert ended.status is OperationStatus.SUCCEEDED, told(ended)
+    install = next(step for step in ended.progress if step.name == "install")
+    assert f"left out {life.ground.allocation('n4')}" in install.message
+    instance = await life.site.instance(life.instance_id)
+    assert (instance.status, instance.health) == (InstanceStatus.DEGRADED, Health.DEGRADED)
+    bad, good = await life.member("n4"), await life.member("n2")
+    assert (bad.status, [one.type for one in bad.conditions]) == (
+        MemberStatus.DEGRADED, ["bootstrap_unfinished"],
+    )  # fmt: skip
+    assert (good.status, good.health) == (MemberStatus.READY, Health.HEALTHY)
+    assert (await life.run("srun hostname")).strip() == "n2"
+
+
+async def test_a_bootstrap_that_failed_is_removed_and_leaves_a_clean_machine_and_a_tombstone(
+    life: Life,
+) -> None:
+    await life.machine("n4").run("chmod 755 /usr/bin/dpkg-deb")
+    await life.ask("remove_worker", "n4")
+    await nothing_left(life, "n4")
+    assert await tombstones(life) == 1
     await life.healthy()
+
+
+async def test_versions_are_read_where_they_are_true(life: Life) -> None:
     instance = await life.site.instance(life.instance_id)
     detail = instance.adapter_detail
     assert detail is not None
@@ -216,12 +239,7 @@ async def test_a_replacement_is_ready_before_the_old_one_leaves_nothing_behind(l
     began = {step.name: step.started_at for step in replaced.progress}
     ended = {step.name: step.ended_at for step in replaced.progress}
     assert str(ended["admit"]) <= str(began["drain"])
-    tombs = life.site.admin.pages(
-        f"/app-instances/{life.instance_id}/members", Member, removed=True
-    )
-    gone = [one async for one in tombs if one.status is MemberStatus.REMOVED]
-    assert len(gone) == 2
-    assert all(one.absence and one.absence.runtime_verified_absent for one in gone)
+    assert await tombstones(life) == 3
 
 
 async def test_what_was_removed_can_come_back(life: Life) -> None:
@@ -305,6 +323,15 @@ async def test_decommissioning_leaves_nothing_and_proves_it(life: Life) -> None:
         await nothing_left(life, name)
     secrets = life.site.admin.pages("/runtime-secrets", RuntimeSecret)
     assert [one.status async for one in secrets] == ["revoked"]
+
+
+async def tombstones(life: Life) -> int:
+    """How many members were removed, each with the proof that nothing of it is left."""
+    path = f"/app-instances/{life.instance_id}/members"
+    listed = [one async for one in life.site.admin.pages(path, Member, removed=True)]
+    gone = [one for one in listed if one.status is MemberStatus.REMOVED]
+    assert all(one.absence and one.absence.runtime_verified_absent for one in gone)
+    return len(gone)
 
 
 async def nothing_left(life: Life, name: str) -> None:

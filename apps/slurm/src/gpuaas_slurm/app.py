@@ -14,6 +14,7 @@ from gpuaas_sdk.contract import (
     Health,
     InstanceReport,
     InstanceStatus,
+    MemberStatus,
     Severity,
 )
 from gpuaas_slurm.health import health
@@ -53,7 +54,7 @@ def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
         slug=slug,
         version=version("gpuaas-slurm"),
         operations={
-            "deploy": procedure(deploy),
+            "deploy": procedure(deploy, _deployed(running)),
             "add_worker": procedure(add_worker),
             "drain_worker": procedure(drain_worker),
             "resume_worker": procedure(resume_worker),
@@ -99,6 +100,21 @@ def _seen_as(status: InstanceStatus, services: Services) -> Finish:
         if not isinstance(seen, Seen):
             seen = await everything_seen(services, ctx.machines, wanted)
         return _others(ctx, health(wanted, seen))
+
+    return finish
+
+
+def _deployed(running: Finish) -> Finish:
+    """The same after a deploy: a worker that was left out is not called ready."""
+    good = {Health.HEALTHY, Health.DRAINED}
+
+    async def finish(ctx: Context) -> Facts:
+        facts = await running(ctx)
+        members = tuple(
+            one.model_copy(update={"status": None if one.health in good else MemberStatus.DEGRADED})
+            for one in facts.members
+        )
+        return Facts(facts.instance, members)
 
     return finish
 

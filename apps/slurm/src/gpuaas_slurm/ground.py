@@ -40,6 +40,10 @@ class Ground:
         self.machines = machines
         self.target = target
         self.sites = sites_of(target)
+        self.left_out: dict[str, StepFailure] = {}
+        """Machines the work goes on without, and why; by allocation."""
+        self.may_leave_out: Callable[[Site, StepFailure], bool] = lambda *_: False
+        """Whether the work may go on without a machine that failed; said by the operation."""
         self._looks: dict[str, MachineLook] = {}
         self._facts: dict[str, MachineFacts] = {}
         self._addresses: dict[str, str] = {}
@@ -55,7 +59,19 @@ class Ground:
     @property
     def workers(self) -> tuple[Site, ...]:
         """The machines jobs run on."""
-        return tuple(site for site in self.sites if site.worker)
+        return self.present(site for site in self.sites if site.worker)
+
+    def present(self, sites: Iterable[Site]) -> tuple[Site, ...]:
+        """Those of some machines that were not left out."""
+        return tuple(site for site in sites if site.allocation_id not in self.left_out)
+
+    def leave_out(self, site: Site, failure: StepFailure) -> bool:
+        """Go on without a machine, if the operation may; one worker at least has to stay."""
+        others = [one for one in self.workers if one.allocation_id != site.allocation_id]
+        if not others or not self.may_leave_out(site, failure):
+            return False
+        self.left_out[site.allocation_id] = failure
+        return True
 
     async def look(self, site: Site) -> MachineLook:
         """What is on a machine, as last seen in this attempt."""
@@ -145,12 +161,17 @@ class Ground:
     async def each(
         self, sites: Iterable[Site], work: Callable[[Site], Awaitable[T]]
     ) -> dict[str, T]:
-        """Do something on many machines at once; every failure is told, the gravest is raised."""
+        """Do something on many machines at once; every failure is told, the gravest is raised.
+
+        Of a machine that is left out nothing is returned.
+        """
         listed = list(sites)
         done = await asyncio.gather(*(work(site) for site in listed), return_exceptions=True)
         found: dict[str, T] = {}
         failed: list[BaseException] = []
         for site, one in zip(listed, done, strict=True):
+            if isinstance(one, StepFailure) and self.leave_out(site, one):
+                continue
             if isinstance(one, BaseException):
                 failed.append(one)
             else:

@@ -1,10 +1,9 @@
-"""From what was seen to what is said: states, health, conditions, details. Pure.
+"""From what was seen to what is said: states, health and conditions. Pure.
 
 The words of the manifest's health vocabulary stand in the conditions' types. Nothing is reported
 that was not observed; a machine that could not be asked keeps the state it had.
 """
 
-from collections import Counter
 from typing import Any, Final
 
 from gpuaas_sdk import Facts, Target
@@ -20,20 +19,17 @@ from gpuaas_sdk.contract import (
     Severity,
 )
 from gpuaas_slurm.access import access_bundle
-from gpuaas_slurm.commands import Job, Node
-from gpuaas_slurm.observe import Seen, SiteSeen, accounting_seen
-from gpuaas_slurm.onmachine.look import SnapshotSeen
+from gpuaas_slurm.commands import Node
+from gpuaas_slurm.detail import instance_detail, member_detail, node_of, state_of
+from gpuaas_slurm.observe import Seen, SiteSeen
 from gpuaas_slurm.onmachine.scripts import UNITS
-from gpuaas_slurm.people import AccountingPlan, MachinePlan, machine_plan, people_detail
-from gpuaas_slurm.sites import CONTROLLER, WORKER, sites_of
+from gpuaas_slurm.sites import CONTROLLER, WORKER
 
 OURS: Final = "gpuaas:"
 """How the reasons of drains we set begin; every other drain is somebody else's."""
 
-MOST_ROWS: Final = 100
-SETTLED: Final = frozenset(
-    {MemberStatus.READY, MemberStatus.DEGRADED, MemberStatus.RECONCILING, MemberStatus.FAILED}
-)
+SETTLED: Final = frozenset({MemberStatus.READY, MemberStatus.DEGRADED, MemberStatus.FAILED})
+"""States that follow what is seen; every other is the word of an operation that is under way."""
 OPERATED: Final = frozenset(
     {
         InstanceStatus.RUNNING,
@@ -69,7 +65,7 @@ def member_report(member: Member, seen: Seen) -> MemberReport:
     """Say what is true of one member."""
     site = seen.site(member.allocation_id)
     conditions = member_conditions(member, site, seen)
-    found = _member_health(member, conditions, _node(site, seen))
+    found = _member_health(member, conditions, node_of(site, seen))
     if site.look is None:
         return MemberReport(member_id=member.id, health=Health.UNREACHABLE, conditions=conditions)
     return MemberReport(
@@ -77,7 +73,7 @@ def member_report(member: Member, seen: Seen) -> MemberReport:
         status=_member_status(member, found),
         health=found,
         conditions=conditions,
-        adapter_detail=_member_detail(member, site, seen, conditions),
+        adapter_detail=member_detail(member, site, seen, conditions),
         node=None if site.record is None else site.record.machine.name,
         runtime_version=_daemon_version(member, site, seen),
     )
@@ -111,6 +107,14 @@ def member_conditions(member: Member, site: SiteSeen, seen: Seen) -> list[Condit
                 next_action="Look at the machine and its network; nothing is assumed meanwhile.",
             )
         ]
+    if member.component_key == WORKER and (site.record is None or not site.record.machine.admitted):
+        return [
+            ConditionReport(
+                type="bootstrap_unfinished",
+                message="It was left out: its bootstrap did not come to its end.",
+                next_action="Its operation's steps say why. Remove it, and add it again.",
+            )
+        ]
     found = [
         ConditionReport(
             type="daemon_down",
@@ -129,7 +133,7 @@ def member_conditions(member: Member, site: SiteSeen, seen: Seen) -> list[Condit
             )
         )
     if member.component_key == WORKER and seen.scheduler is not None:
-        found += _node_conditions(_node(site, seen))
+        found += _node_conditions(node_of(site, seen))
     return found
 
 
@@ -160,41 +164,6 @@ def instance_report(
         ),
         **more,
     )
-
-
-def instance_detail(target: Target, seen: Seen) -> dict[str, Any]:
-    """Answer what one would otherwise log in for."""
-    names = {
-        site.allocation_id: _name(seen.site(site.allocation_id), site.allocation_id)
-        for site in sites_of(target)
-    }
-    detail: dict[str, Any] = {
-        "daemons": [
-            {"machine": name, "allocation_id": allocation_id, **_units(seen.site(allocation_id))}
-            for allocation_id, name in names.items()
-        ][:MOST_ROWS],
-    }
-    if seen.document is not None:
-        cluster = seen.document.cluster
-        detail |= {
-            "cluster": cluster.name,
-            "generation": cluster.generation,
-            "accounts": dict(seen.document.accounts),
-            "partitions": [one.name for one in cluster.partitions],
-            "containment": cluster.containment,
-        }
-    detail["versions"] = _versions(target, seen)
-    detail |= _head_detail(target, seen)
-    if seen.scheduler is None:
-        detail["scheduler"] = seen.scheduler_failure
-        return detail
-    nodes, jobs = seen.scheduler.nodes, seen.scheduler.jobs
-    return detail | {
-        "scheduler": "answers",
-        "nodes": [_node_row(node, jobs) for node in nodes][:MOST_ROWS],
-        "nodes_by_state": dict(Counter(_state(node) for node in nodes)),
-        "jobs_by_state": dict(Counter(job.state.lower() for job in jobs)),
-    }
 
 
 def _stopped(target: Target) -> bool:
@@ -258,8 +227,8 @@ def _node_conditions(node: Node | None) -> list[ConditionReport]:
     return [
         ConditionReport(
             type="node_down",
-            reason=_state(node),
-            message=f"The scheduler says {_state(node)}: {node.reason or 'no reason given'}.",
+            reason=state_of(node),
+            message=f"The scheduler says {state_of(node)}: {node.reason or 'no reason given'}.",
             next_action="Reconcile, or replace the machine.",
         )
     ]
@@ -269,6 +238,8 @@ def _member_health(member: Member, conditions: list[ConditionReport], node: Node
     kinds = {condition.type for condition in conditions}
     if "unreachable" in kinds:
         return Health.UNREACHABLE
+    if "bootstrap_unfinished" in kinds:
+        return Health.FAILED
     if kinds & {"daemon_down", "node_unknown", "node_down"}:
         return Health.FAILED if member.component_key == CONTROLLER else Health.DEGRADED
     if node is not None and node.draining and member.component_key == WORKER:
@@ -280,72 +251,11 @@ def _member_status(member: Member, found: Health) -> MemberStatus | None:
     """Only what was settled moves between ready and degraded; a drain is its operation's word."""
     if member.status not in SETTLED:
         return None
+    if member.status is MemberStatus.FAILED and found is Health.FAILED:
+        return None
     return (
         MemberStatus.READY if found in {Health.HEALTHY, Health.DRAINED} else MemberStatus.DEGRADED
     )
-
-
-def _member_detail(
-    member: Member, site: SiteSeen, seen: Seen, conditions: list[ConditionReport]
-) -> DetailReport:
-    node = _node(site, seen)
-    summary = conditions[0].message if conditions else "All its daemons run."
-    if not conditions and node is not None and member.component_key == WORKER:
-        summary = f"{node.name} is {_state(node)}."
-    detail: dict[str, Any] = dict(_units(site))
-    if site.look is not None:
-        detail["packages"] = dict(site.look.packages)
-        detail["system"] = f"{site.look.system} {site.look.codename}"
-    if site.record is not None:
-        machine = site.record.machine
-        detail["machine"] = {
-            "name": machine.name,
-            "address": machine.address,
-            "cpus": machine.cpus,
-            "memory_mib": machine.memory_mib,
-            "gpus": {gpus.type: gpus.count for gpus in machine.gpus},
-            "admitted": machine.admitted,
-        }
-    if node is not None and member.component_key == WORKER and seen.scheduler is not None:
-        detail["node"] = _node_row(node, seen.scheduler.jobs)
-    severity = Severity.WARNING if conditions else Severity.INFO
-    return DetailReport(summary=summary[:500], severity=severity, detail=detail)
-
-
-def _head_detail(target: Target, seen: Seen) -> dict[str, Any]:
-    """What the controller's machine tells of people, and of the way back from an upgrade."""
-    head = next((site for site in sites_of(target) if site.controller), None)
-    look = None if head is None else seen.site(head.allocation_id).look
-    if head is None or look is None or seen.people is None:
-        return {"people": people_detail(None, MachinePlan(), AccountingPlan())}
-    plan = machine_plan(seen.people, head, look)
-    detail = {"people": people_detail(seen.people, plan, accounting_seen(seen, look))}
-    if look.snapshot is not None:
-        detail["snapshot"] = _snapshot(look.snapshot)
-    return detail
-
-
-def _snapshot(seen: SnapshotSeen) -> dict[str, Any]:
-    """Where a rollback leads."""
-    return {
-        "app_version": seen.app_version,
-        "packages": seen.packages,
-        "generation": seen.generation,
-        "taken_at": seen.taken_at.isoformat(),
-        "kib": seen.kib,
-    }
-
-
-def _versions(target: Target, seen: Seen) -> dict[str, str]:
-    """Three versions, each read where it is true."""
-    look = next(
-        (s.look for s in seen.sites.values() if s.look and "slurmctld" in s.look.packages), None
-    )
-    return {
-        "app": target.instance.app_version,
-        "package": "" if look is None else look.packages["slurmctld"],
-        "daemon": "" if seen.scheduler is None else str(seen.scheduler.version),
-    }
 
 
 def _daemon_version(member: Member, site: SiteSeen, seen: Seen) -> str | None:
@@ -353,41 +263,5 @@ def _daemon_version(member: Member, site: SiteSeen, seen: Seen) -> str | None:
         return None
     if member.component_key == CONTROLLER:
         return str(seen.scheduler.version)
-    node = _node(site, seen)
+    node = node_of(site, seen)
     return None if node is None else node.version
-
-
-def _node(site: SiteSeen, seen: Seen) -> Node | None:
-    if site.record is None or seen.scheduler is None:
-        return None
-    return seen.scheduler.node(site.record.machine.name)
-
-
-def _name(site: SiteSeen, allocation_id: str) -> str:
-    return allocation_id if site.record is None else site.record.machine.name
-
-
-def _units(site: SiteSeen) -> dict[str, str]:
-    if site.look is None:
-        return {"unreachable": site.failure[:500]}
-    return {name: unit.active for name, unit in site.look.units.items() if unit.load != "not-found"}
-
-
-def _state(node: Node) -> str:
-    """A node's state in Slurm's words, without the flag every node of ours has."""
-    flags = sorted(flag.lower() for flag in node.flags - {"DYNAMIC_NORM"})
-    return "+".join([node.state.lower(), *flags])
-
-
-def _node_row(node: Node, jobs: tuple[Job, ...]) -> dict[str, Any]:
-    return {
-        "name": node.name,
-        "state": _state(node),
-        "reason": node.reason,
-        "reason_by": node.reason_by,
-        "takes_jobs": node.schedulable,
-        "cpus": f"{node.cpus_allocated}/{node.cpus}",
-        "gres": node.gres,
-        "version": node.version,
-        "jobs": [job.id for job in jobs if job.running and job.names(node.name)][:20],
-    }

@@ -63,7 +63,7 @@ class Maker:
             look = await self.ground.look(self.ground.controller)
             build = build_of(look) if self.rebuild else kept.cluster.build
             return renewed(kept, settings_of(self.ground.target.instance), build)
-        records = await self.ground.each(self.ground.sites, self.record)
+        records = await self.ground.each(self.ground.present(self.ground.sites), self.record)
         controller = records[self.ground.controller.allocation_id].machine
         workers = tuple(records[site.allocation_id].machine for site in self.ground.workers)
         settings = settings_of(self.ground.target.instance)
@@ -80,8 +80,8 @@ class Maker:
         for other in self.ground.sites:
             if other.allocation_id == site.allocation_id:
                 break
-            look = await self.ground.look(other)
-            taken.add(other.node or look.hostname)
+            if other.allocation_id not in self.ground.left_out:
+                taken.add(other.node or (await self.ground.look(other)).hostname)
         return taken | {s.node for s in self.ground.sites if s is not site and s.node}
 
 

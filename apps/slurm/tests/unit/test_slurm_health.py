@@ -76,6 +76,21 @@ def test_a_dead_daemon_is_told_with_what_to_do() -> None:
     assert found.conditions[0].next_action.startswith("Reconcile")
 
 
+def test_a_worker_that_was_left_out_is_not_called_well() -> None:
+    whole = seen()
+    bare = {**whole.sites, "alloc_n2": replace(whole.sites["alloc_n2"], record=None)}
+    found = worker_of(replace(whole, sites=bare))
+    assert (found.status, found.health) == (MemberStatus.DEGRADED, Health.FAILED)
+    assert found.conditions is not None
+    assert [one.type for one in found.conditions] == ["bootstrap_unfinished"]
+    assert worker_of(replace(whole, sites=bare), MemberStatus.FAILED).status is None
+
+
+def test_what_an_operation_has_in_hand_is_left_to_its_word() -> None:
+    for status in (MemberStatus.REQUESTED, MemberStatus.RECONCILING, MemberStatus.REMOVING):
+        assert worker_of(seen(), status).status is None
+
+
 def test_a_drain_of_somebody_else_is_told_apart_from_ours() -> None:
     theirs = worker_of(with_nodes(node("n2", "IDLE", "DRAIN", reason="fan", by="ada")))
     assert theirs.health is Health.DRAINED

@@ -1,8 +1,9 @@
 """Deploy: from bare machines to a cluster whose test job ran on every worker."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from gpuaas_sdk import Step
+from gpuaas_sdk import Step, StepFailure, TemporaryFailure
+from gpuaas_sdk.contract import Operation
 from gpuaas_slurm.operations.scope import Scope
 from gpuaas_slurm.sites import Site
 from gpuaas_slurm.steps.accounts import Accounts
@@ -19,6 +20,7 @@ def deploy(scope: Scope) -> Sequence[Step]:
     first time, so that no job can ever meet a missing account.
     """
     ground, maker = scope.ground, scope.maker
+    ground.may_leave_out = leaving_out(scope.ctx.operation)
     sites, head, workers = ground.sites, (ground.controller,), ground.workers
     return [
         Preflight(ground, maker, sites),
@@ -32,6 +34,17 @@ def deploy(scope: Scope) -> Sequence[Step]:
         Slurmctld(ground, head),
         *worker_steps(scope, workers),
     ]
+
+
+def leaving_out(operation: Operation) -> Callable[[Site, StepFailure], bool]:
+    """One bad worker holds up no other: it is left out, once trying again did not help."""
+    last = operation.attempt >= operation.max_attempts
+
+    def leaving(site: Site, failure: StepFailure) -> bool:
+        passing = isinstance(failure, TemporaryFailure)
+        return not site.controller and (last or not passing)
+
+    return leaving
 
 
 def worker_steps(scope: Scope, workers: Sequence[Site]) -> list[Step]:

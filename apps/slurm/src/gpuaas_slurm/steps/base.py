@@ -21,7 +21,12 @@ class OnSites(Step):
 
     def __init__(self, ground: Ground, sites: Iterable[Site]) -> None:
         self.ground = ground
-        self.sites = tuple(sites)
+        self._sites = tuple(sites)
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The machines it is about, without those that were left out."""
+        return self.ground.present(self._sites)
 
     async def check(self, ctx: Context) -> bool:
         """Whether it is so on every machine."""
@@ -30,8 +35,11 @@ class OnSites(Step):
     async def do(self, ctx: Context) -> None:
         """Make it so where it is not."""
         missing = await self.open_sites(ctx)
+        before = set(self.ground.left_out)
         await self.ground.each(missing, lambda site: self.make(ctx, site))
-        ctx.say(self.told(missing))
+        lost = {one: why for one, why in self.ground.left_out.items() if one not in before}
+        told = "".join(f"; left out {one}: {why.message[:500]}" for one, why in lost.items())
+        ctx.say(self.told(list(self.ground.present(missing))) + told)
 
     async def open_sites(self, ctx: Context) -> list[Site]:
         """The machines where it is not so."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar
 
-from gpuaas_sdk import Context, PermanentFailure, Step, TemporaryFailure
+from gpuaas_sdk import Context, PermanentFailure, Step, StepFailure, TemporaryFailure
 from gpuaas_sdk.machines import File
 from gpuaas_slurm.commands import ControllerSilentError, Node, Slurm, SlurmCommandError
 from gpuaas_slurm.documents import (
@@ -34,7 +34,17 @@ class OnNodes(Step):
     def __init__(self, ground: Ground, maker: Maker, sites: Iterable[Site]) -> None:
         self.ground = ground
         self.maker = maker
-        self.sites = tuple(sites)
+        self._sites = tuple(sites)
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The machines it is about, without those that were left out."""
+        return self.ground.present(self._sites)
+
+    async def site_named(self, name: str) -> Site:
+        """The machine the scheduler calls so."""
+        records = dict(zip(self.sites, await self.records(), strict=True))
+        return next(site for site, record in records.items() if record.machine.name == name)
 
     async def records(self) -> list[Record]:
         """What the machines are, in the order of the sites."""
@@ -44,6 +54,11 @@ class OnNodes(Step):
     async def names(self) -> list[str]:
         """What the scheduler calls them."""
         return [record.machine.name for record in await self.records()]
+
+    async def without(self, name: str, failure: StepFailure) -> None:
+        """Go on without a node, or raise what is wrong with it."""
+        if not self.ground.leave_out(await self.site_named(name), failure):
+            raise failure
 
     async def seen(self, slurm: Slurm) -> dict[str, Node]:
         """The nodes the scheduler knows."""
@@ -67,25 +82,28 @@ class Registered(OnNodes):
 
     async def do(self, ctx: Context) -> None:
         """Wait until they have registered; a node that is refused says why."""
-        names, slurm = await self.names(), await self.ground.slurm()
+        slurm = await self.ground.slurm()
         clock = asyncio.get_running_loop().time
         until = clock() + REGISTER_SECONDS
         while True:
-            seen = await self.seen(slurm)
-            _refused_raise([seen[name] for name in names if name in seen])
+            names, seen = await self.names(), await self.seen(slurm)
+            wrong = [seen[name] for name in names if name in seen and _refused(seen[name])]
             waiting = _waiting(names, seen)
+            if wrong:
+                await self.without(wrong[0].name, _refusal(wrong[0]))
+                continue
             if not waiting:
                 break
             if clock() > until:
-                raise await self._silent(waiting, seen)
+                await self.without(waiting[0], await self._silent(waiting, seen))
+                continue
             ctx.safe_point()
             await asyncio.sleep(PAUSE)
         ctx.say(f"{compress(names)} registered")
 
     async def _silent(self, waiting: list[str], seen: dict[str, Node]) -> TemporaryFailure:
         """What the machine itself says of a node that does not come."""
-        records = dict(zip(self.sites, await self.records(), strict=True))
-        site = next(s for s, record in records.items() if record.machine.name == waiting[0])
+        site = await self.site_named(waiting[0])
         machine = await self.ground.machines.open(site.allocation_id)
         ran = await machine.run("journalctl --no-pager --output=cat --lines=8 --unit=slurmd")
         node = seen.get(waiting[0])
@@ -110,12 +128,16 @@ class Trial(OnNodes):
 
     async def do(self, ctx: Context) -> None:
         """Run it on all at once; when that fails, on each, to name the one at fault."""
-        names = [r.machine.name for r in await self.records() if not r.machine.admitted]
         slurm = await self.ground.slurm()
-        try:
-            ran = await slurm.trial(names, TRIAL_SECONDS)
-        except SlurmCommandError as error:
-            raise await self._fault(slurm, names, error) from error
+        ran: tuple[str, ...] | None = None
+        names: list[str] = []
+        while ran is None:
+            names = [r.machine.name for r in await self.records() if not r.machine.admitted]
+            try:
+                ran = await slurm.trial(names, TRIAL_SECONDS)
+            except SlurmCommandError as error:
+                at_fault, failure = await self._fault(slurm, names, error)
+                await self.without(at_fault, failure)
         if ran != tuple(sorted(names)):
             text = f"The test job should have run on {compress(names)} and ran on {compress(ran)}."
             raise TemporaryFailure("test_job_failed", text)
@@ -128,14 +150,14 @@ class Trial(OnNodes):
 
     async def _fault(
         self, slurm: Slurm, names: list[str], error: SlurmCommandError
-    ) -> TemporaryFailure:
+    ) -> tuple[str, TemporaryFailure]:
         for name in names if len(names) > 1 else ():
             try:
                 await slurm.trial([name], TRIAL_SECONDS)
             except SlurmCommandError as own:
                 error, names = own, [name]
                 break
-        return TemporaryFailure(
+        return names[0], TemporaryFailure(
             "test_job_failed",
             f"The test job failed on {compress(names)}: {error}",
             detail={"nodes": names, "command": " ".join(error.result.argv)},
@@ -192,13 +214,14 @@ def _waiting(names: list[str], seen: dict[str, Node]) -> list[str]:
     return [n for n in names if n not in seen or not seen[n].responding or not seen[n].version]
 
 
-def _refused_raise(nodes: list[Node]) -> None:
-    """A node that registered with less than it should have will not become better by waiting."""
-    wrong = [node for node in nodes if "INVALID_REG" in node.flags]
-    if wrong:
-        said = "; ".join(f"{node.name}: {node.reason or 'no reason given'}" for node in wrong)
-        raise PermanentFailure(
-            "node_refused",
-            f"slurmctld refuses what nodes say of themselves: {said}. Reconcile when the machine"
-            " is as it was, or replace it.",
-        )
+def _refused(node: Node) -> bool:
+    """Whether a node registered with less than it should have: waiting will not make it better."""
+    return "INVALID_REG" in node.flags
+
+
+def _refusal(node: Node) -> PermanentFailure:
+    return PermanentFailure(
+        "node_refused",
+        f"slurmctld refuses what {node.name} says of itself: {node.reason or 'no reason given'}."
+        " Reconcile when the machine is as it was, or replace it.",
+    )

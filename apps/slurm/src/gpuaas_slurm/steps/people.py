@@ -39,9 +39,14 @@ class People(Step):
     def __init__(self, ground: Ground, services: Services, sites: Iterable[Site]) -> None:
         self.ground = ground
         self.services = services
-        self.sites = tuple(sites)
+        self._sites = tuple(sites)
         self._people: tuple[Person, ...] | None = None
         self._planned: AccountingPlan | None = None
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The machines it is about, without those that were left out."""
+        return self.ground.present(self._sites)
 
     async def check(self, ctx: Context) -> bool:
         """Whether everything is so already."""

@@ -36,7 +36,12 @@ class Preflight(Step):
     def __init__(self, ground: Ground, maker: Maker, sites: Iterable[Site]) -> None:
         self.ground = ground
         self.maker = maker
-        self.sites = tuple(sites)
+        self._sites = tuple(sites)
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The machines it is about, without those that were left out."""
+        return self.ground.present(self._sites)
 
     async def do(self, ctx: Context) -> None:
         """Examine; what was found in the way is the failure."""
@@ -60,7 +65,8 @@ class Preflight(Step):
         problems: list[Problem] = []
         for site in self.sites:
             look, facts = await self.ground.look(site), await self.ground.facts(site)
-            mine = peers[site.allocation_id]
+            here = {addresses[one.allocation_id] for one in self.ground.present(self.ground.sites)}
+            mine = {at: who for at, who in peers[site.allocation_id].items() if at in here}
             subject = Subject(site, look, facts, ctx.instance.id, mine, containment)
             problems += problems_of(subject)
         if problems:
