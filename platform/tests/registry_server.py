@@ -106,8 +106,14 @@ class Registry:
 
 
 @contextmanager
-def registry_running(*, closed: bool = False) -> Iterator[Registry]:
-    """A registry for as long as the block runs; nothing of it is left."""
+def registry_running(
+    *, closed: bool = False, data: Path | None = None, auth: dict[str, Any] | None = None
+) -> Iterator[Registry]:
+    """A registry for as long as the block runs; nothing of it is left.
+
+    `closed`: it asks for the password. `data`: it has what another one has. `auth`: as its
+    configuration says.
+    """
     program = registry_program()
     assert program is not None
     folder = Path(tempfile.mkdtemp(prefix="gpuaas-registry-"))
@@ -116,12 +122,14 @@ def registry_running(*, closed: bool = False) -> Iterator[Registry]:
         host = f"127.0.0.1:{free.getsockname()[1]}"
     said: dict[str, Any] = {
         "version": 0.1,
-        "storage": {"filesystem": {"rootdirectory": str(folder / "data")}},
+        "storage": {"filesystem": {"rootdirectory": str(data or folder / "data")}},
         "http": {"addr": host, "secret": secrets.token_hex(8)},
     }
     if closed:
         (folder / "htpasswd").write_text(f"{USER}:{_bcrypt(PASSWORD)}\n")
         said["auth"] = {"htpasswd": {"realm": "test", "path": str(folder / "htpasswd")}}
+    if auth is not None:
+        said["auth"] = auth
     (folder / "config.yml").write_text(json.dumps(said))
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(

@@ -5,12 +5,14 @@ import io
 import json
 import tarfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from artifacts_fixtures import ArtifactSite, SigningKey, artifact_site_make, content_make
 from registry_server import PASSWORD, USER, Registry, registry_program, registry_running
+from registry_tokens import token_service
 
 from gpuaas_contract.artifacts import PART_BYTES_MAX
 from gpuaas_platform.artifacts.life import sweep_turn
@@ -129,6 +131,25 @@ async def test_a_registry_with_a_password(site: ArtifactSite, capfd: Any) -> Non
         assert all(PASSWORD not in row["line"] for row in rows)
     said = capfd.readouterr()
     assert PASSWORD not in said.out + said.err
+
+
+async def test_a_registry_whose_tokens_another_service_gives(
+    site: ArtifactSite, registry: Registry, tmp_path: Path
+) -> None:
+    """As public registries do it: a challenge, a token from elsewhere for a password, the pull."""
+    digest = registry.push(REPOSITORY, [b"behind a token"])
+    with (
+        token_service(tmp_path) as service,
+        registry_running(data=registry.folder / "data", auth=service.auth) as closed,
+    ):
+        source = await _source(site, closed, username=USER, password=PASSWORD)
+        pulled = await _pulled(site, source, digest)
+        assert pulled["status"] == "published", pulled
+        assert service.asked == [f"repository:{REPOSITORY}:pull"]
+        wrong = {"username": USER, "password": "wrong"}
+        await site.ask("PATCH", f"/artifact-sources/{source}", site.root, wrong)
+        refused = await _pulled(site, source, digest, version="2")
+    assert (refused["status"], "does not accept" in refused["status_reason"]) == ("failed", True)
 
 
 async def test_a_tenants_source_cannot_reach_inside(site: ArtifactSite, registry: Registry) -> None:
