@@ -110,23 +110,24 @@ class Repair(Step):
         return f"repair_{self.repair}"
 
     async def check(self, ctx: Context) -> bool:
-        """As the step itself says."""
-        return await self._step(ctx).check(ctx)
+        """As the step itself says; true where no machine is left that is free."""
+        scope = self._shared.scope(ctx)
+        free = await self._shared.free(ctx)
+        sites = [s for s in scope.ground.sites if s.allocation_id in self.allocation_ids & free]
+        if not sites:
+            ctx.say("Another operation has the machine in hand.")
+            return True
+        self._made = _REPAIRS[self.repair](scope, sites)
+        return await self._made.check(ctx)
 
     async def do(self, ctx: Context) -> None:
         """As the step itself does."""
-        await self._step(ctx).do(ctx)
+        if self._made is not None:
+            await self._made.do(ctx)
 
     async def verify(self, ctx: Context) -> bool:
         """As the step itself says."""
-        return await self._step(ctx).verify(ctx)
-
-    def _step(self, ctx: Context) -> Step:
-        if self._made is None:
-            scope = self._shared.scope(ctx)
-            sites = [s for s in scope.ground.sites if s.allocation_id in self.allocation_ids]
-            self._made = _REPAIRS[self.repair](scope, sites)
-        return self._made
+        return self._made is None or await self._made.verify(ctx)
 
 
 class _Shared:
@@ -135,6 +136,12 @@ class _Shared:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._scope: Scope | None = None
+
+    async def free(self, ctx: Context) -> frozenset[str]:
+        """Machines no other operation has in hand by now: one may have begun since the plan."""
+        members = await self._services.members(ctx.instance.id)
+        sites = sites_of(Target(ctx.instance, members))
+        return frozenset(site.allocation_id for site in sites if not _in_hand(site))
 
     def scope(self, ctx: Context) -> Scope:
         if self._scope is None or self._scope.ctx is not ctx:

@@ -17,6 +17,7 @@ from gpuaas_sdk.contract import (
     AppInstance,
     CustodyRevoke,
     CustodyStatus,
+    Member,
     Person,
     RuntimeSecret,
     RuntimeSecretCreate,
@@ -53,6 +54,11 @@ class Services:
             return tuple([person async for person in listed])
         except GpuaasError:
             return None
+
+    async def members(self, instance_id: str) -> tuple[Member, ...]:
+        """The live members of an instance as they are now."""
+        path = f"/app-instances/{instance_id}/members"
+        return tuple([one async for one in self.client.pages(path, Member, limit=200)])
 
     async def munge_key(self, ctx: Context) -> bytes:
         """The instance's key, made by custody when it is asked for first."""

@@ -9,7 +9,14 @@ from gpuaas_slurm.settings import PackageSource, settings_of
 from gpuaas_slurm.sites import WORKER, Site, site_of
 from gpuaas_slurm.steps.clean import Cleaned
 from gpuaas_slurm.steps.daemons import Stopped
-from gpuaas_slurm.steps.leave import Drained, Forgotten, JobsEnded, RecordsEnded, Resumed
+from gpuaas_slurm.steps.leave import (
+    Drained,
+    Forgotten,
+    JobsEnded,
+    RecordsEnded,
+    Resumed,
+    StillForgotten,
+)
 from gpuaas_slurm.steps.people import People
 from gpuaas_slurm.steps.prepare import Configure, Install, MungeKey, Preflight
 
@@ -72,4 +79,8 @@ def _leaves(scope: Scope, site: Site) -> list[Step]:
         # The machine goes on with its other part: only the worker's files leave it.
         return [*gone, Configure(ground, scope.maker, (Site(site.allocation_id, others),))]
     kept = settings_of(scope.ctx.instance).packages is PackageSource.INSTALLED
-    return [*gone, Cleaned(ground, (site,), kept_packages=kept)]
+    return [
+        *gone,
+        Cleaned(ground, (site,), kept_packages=kept),
+        StillForgotten(ground, scope.maker, (site,)),
+    ]

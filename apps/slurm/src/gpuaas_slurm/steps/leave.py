@@ -26,9 +26,13 @@ class OnKnownNodes(OnNodes):
 
     async def names(self) -> list[str]:
         """The names of those that were ever given one."""
-        found = await self.ground.each(self.sites, self.ground.record)
-        records = [found[site.allocation_id] for site in self.sites]
-        return [record.machine.name for record in records if record is not None]
+        records = await self.ground.each(self.sites, self.ground.record)
+        names = []
+        for site in self.sites:
+            record = records[site.allocation_id]
+            # A machine that was cleaned says nothing any more; no other has its name meanwhile.
+            names.append(site.node if record is None else record.machine.name)
+        return [name for name in names if name]
 
     async def nodes(self) -> list[Node]:
         """Those the scheduler knows now; raises when it cannot be asked."""
@@ -201,6 +205,12 @@ class Forgotten(OnKnownNodes):
         for name in names:
             await slurm.node_delete(name)
         ctx.say(f"{compress(names)} forgotten")
+
+
+class StillForgotten(Forgotten):
+    """The same once the machine is clean: until then its daemon could have come back."""
+
+    name = "forgotten"
 
 
 class _Choice:
