@@ -22,8 +22,9 @@ from gpuaas_platform.apps.reports import Failed, attempt_failed, lease_end
 from gpuaas_platform.apps.rows import ACTIVE
 from gpuaas_platform.apps.scene import Scene, scene_open
 from gpuaas_platform.apps.store import controllers as controllers_store
-from gpuaas_platform.apps.store import operations
+from gpuaas_platform.apps.store import instances, operations
 from gpuaas_platform.apps.transitions import operation_tell
+from gpuaas_platform.capacity.allocations import USERS_PART
 from gpuaas_platform.kernel.call import Platform, system_call
 from gpuaas_platform.kernel.loops import Loop, loop_running
 from gpuaas_platform.kernel.work import Answer, Target, Undone, Work, mutate
@@ -40,6 +41,7 @@ class _NothingToDo(Undone):
 @asynccontextmanager
 async def apps_life(platform: Platform) -> AsyncIterator[None]:
     """The room's loop for the life of the process."""
+    platform.parts[USERS_PART] = instances.members_using
     loop = Loop("apps-sweep", partial(sweep, platform), _EVERY_SECONDS, controllers.SWEEP_TOPIC)
     async with loop_running(platform.signals, loop):
         yield

@@ -3,8 +3,9 @@
 The apps room binds and frees allocations through here, in its own transactions.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from gpuaas_contract.capacity import Allocation, AllocationCreate
 from gpuaas_contract.common import API_PREFIX, Page
@@ -28,6 +29,10 @@ from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 from gpuaas_platform.policy import service as policy
+
+Users = Callable[[Connection, str, str], Awaitable[list[str]]]
+USERS_PART: Final = "capacity.users"
+"""Where the room above says which live members of an instance use an allocation."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +103,7 @@ async def allocation_release(work: Work, allocation_id: str) -> Answer[Allocatio
     place = Place(before.org_id, before.project_id)
     work.require(Permission.ALLOCATION_RELEASE, place)
     if before.bound_instance_id is not None:
-        raise PlatformError(
-            ErrorCode.IN_USE,
-            f"The allocation is used by the instance {before.bound_instance_id}; remove its member"
-            " or decommission the instance first.",
-            context={"app_instance_id": before.bound_instance_id},
-        )
+        raise await _in_use(work, before.id, before.bound_instance_id)
     if not ALLOCATION.allows(before.status, AllocationStatus.RELEASING):
         raise PlatformError(
             ErrorCode.STATE_CONFLICT,
@@ -121,6 +121,19 @@ async def allocation_release(work: Work, allocation_id: str) -> Answer[Allocatio
     work.audit(Target("allocation", allocation_id, place, before=before, after=allocation))
     _emit(work, allocation, allocation.status)
     return Answer(allocation)
+
+
+async def _in_use(work: Work, allocation_id: str, instance_id: str) -> PlatformError:
+    """Who has to be removed before the machine can be given back."""
+    users: Users | None = work.call.platform.parts.get(USERS_PART)
+    members = [] if users is None else await users(work.conn, instance_id, allocation_id)
+    named = f"the member {', '.join(members)} of " if members else ""
+    return PlatformError(
+        ErrorCode.IN_USE,
+        f"The allocation is used by {named}the instance {instance_id}; remove its member or"
+        " decommission the instance first.",
+        context={"app_instance_id": instance_id, "member_ids": ",".join(members)},
+    )
 
 
 async def allocation_read(call: Call, allocation_id: str) -> Allocation:

@@ -96,6 +96,7 @@ async def test_abandon_without_a_statement_sets_the_machine_aside(
     )
     refused = await site.ask("POST", f"/allocations/{site.machines[1]}/release")
     assert refused.json()["code"] == "in_use"
+    assert f"used by the member {member['id']} of the instance" in refused.json()["detail"]
     lease = await _observe(controller, instance_id)
     absent = {"runtime_verified_absent": True, "evidence": {"ports": []}}
     report = {"lease_token": lease, "members": [{"member_id": member["id"], "absence": absent}]}

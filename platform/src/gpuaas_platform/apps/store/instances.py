@@ -128,6 +128,16 @@ async def member_save(conn: Connection, row: MemberRow) -> int:
     return int(await conn.fetchval(_UPDATE_MEMBER, row.id, *values_of(row, _MEMBER_CHANGES)))
 
 
+async def members_using(conn: Connection, instance_id: str, allocation_id: str) -> list[str]:
+    """Ids of an instance's members on an allocation that are not removed."""
+    rows = await conn.fetch(
+        "SELECT id FROM app_members WHERE instance_id = $1 AND allocation_id = $2"
+        " AND status <> 'removed' ORDER BY id",
+        instance_id, allocation_id,
+    )  # fmt: skip
+    return [row["id"] for row in rows]
+
+
 async def members_live(conn: Connection, instance_ids: Sequence[str]) -> list[MemberRow]:
     """All members of these instances that are not removed, oldest first."""
     records = await conn.fetch(
