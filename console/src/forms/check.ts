@@ -4,17 +4,14 @@
 import type { Json, JsonObject } from "../api/contract.ts";
 import type { FieldError } from "../api/problem.ts";
 import { readAt } from "./pointers.ts";
-import { type Field, type FieldSchema, list, same } from "./schema.ts";
+import { type Field, type FieldSchema, list, mayBeEmpty, same } from "./schema.ts";
 
 export function check(fields: readonly Field[], value: JsonObject): FieldError[] {
   return fields.flatMap((field) => {
     if (field.widget === "group") return check(field.fields, value);
     const given = readAt(value, field.pointer) as Json | undefined;
-    const message = isBlank(given)
-      ? field.required
-        ? "is needed"
-        : null
-      : wrong(field.schema, given);
+    const missing = field.required && !mayBeEmpty(field.schema) ? "is needed" : null;
+    const message = isBlank(given) ? missing : wrong(field.schema, given);
     return message === null ? [] : [{ pointer: field.pointer, message }];
   });
 }

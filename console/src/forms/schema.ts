@@ -92,12 +92,21 @@ function fieldsAt(schema: FieldSchema, { value, fixed, pointer }: Where): readon
 function prunedAt(fields: readonly Field[], value: JsonObject): JsonObject {
   const kept: Record<string, Json> = {};
   for (const field of fields) {
-    const inner = value[field.name];
+    const inner = value[field.name] ?? emptyList(field);
     if (inner === undefined) continue;
     kept[field.name] =
       field.widget === "group" && isJsonObject(inner) ? prunedAt(field.fields, inner) : inner;
   }
   return kept;
+}
+
+/** A list that must be there and may be empty is there when nothing was chosen. */
+function emptyList({ required, schema }: Field): Json | undefined {
+  return required && mayBeEmpty(schema) ? [] : undefined;
+}
+
+export function mayBeEmpty({ type, minItems }: FieldSchema): boolean {
+  return type === "array" && Number(minItems ?? 0) === 0;
 }
 
 /** The properties and required names of an object, with its conditions applied to its value. */
@@ -179,7 +188,15 @@ function arrayWidget({ items }: FieldSchema): string {
   if (!isJsonObject(items)) return "json";
   if (Array.isArray(items.enum)) return "multiselect";
   if (text(items["x-widget"]) !== null) return String(items["x-widget"]);
+  if (items.type === "object" && isFlat(items)) return "rows";
   return items.type === "string" ? "tokens" : "json";
+}
+
+/** An object of plain values: it fits into a row. */
+function isFlat(schema: FieldSchema): boolean {
+  const plain = new Set(["text", "number", "select", "radio"]);
+  const inner = Object.values(properties(schema));
+  return inner.length > 0 && inner.every((child) => plain.has(widgetOf(child)));
 }
 
 export function properties(schema: FieldSchema): Record<string, FieldSchema> {

@@ -23,6 +23,7 @@ import {
   ServiceAccountPicker,
   VersionPicker,
 } from "./pickers.tsx";
+import { Rows } from "./rows.tsx";
 import { list, same, text } from "./schema.ts";
 
 export const WIDE_WIDGETS: ReadonlySet<string> = new Set([
@@ -32,10 +33,15 @@ export const WIDE_WIDGETS: ReadonlySet<string> = new Set([
   "json",
   "textarea",
   "key_value",
+  "rows",
 ]);
 
 /** Widgets of many parts, each with a label of its own, which the field's label must not take over. */
-export const LABELLED_WIDGETS: ReadonlySet<string> = new Set(["allocation_picker", "key_value"]);
+export const LABELLED_WIDGETS: ReadonlySet<string> = new Set([
+  "allocation_picker",
+  "key_value",
+  "rows",
+]);
 
 export function widgetFor(name: string): ComponentType<WidgetProps> {
   return WIDGETS[name] ?? JsonInput;
@@ -290,6 +296,7 @@ const WIDGETS: Readonly<Record<string, ComponentType<WidgetProps>>> = {
   tokens: Tokens,
   key_value: KeyValue,
   json: JsonInput,
+  rows: Rows,
   allocation_picker: AllocationPicker,
   project_picker: ProjectPicker,
   member_picker: MemberPicker,

@@ -172,7 +172,8 @@ function definition<T>(column: Column<T>): TableProps.ColumnDefinition<T> {
     isRowHeader: column.rowHeader ?? false,
     ...(column.value === undefined ? {} : { sortingField: column.id }),
     ...(column.width === undefined ? {} : { width: column.width }),
-    ...(column.minWidth === undefined ? {} : { minWidth: column.minWidth }),
+    // Words stay whole; a table that is too wide for its page scrolls by itself.
+    minWidth: column.minWidth ?? 115,
   };
 }
 

@@ -107,7 +107,7 @@ function WayDialog({ next, instanceId, absence, onClose }: WayDialogProps) {
       {...(abandons ? { schema: objectOf({ reason: REASON }, "reason") } : {})}
       submit={async ({ reason }, key) => {
         await perform(next, { instanceId, reason: String(reason ?? ""), key });
-        noticeDone(`${LABELS[way]} was asked for.`);
+        noticeDone(`Asked for: ${LABELS[way]}.`);
       }}
     >
       <div>{MEANINGS[way]}</div>

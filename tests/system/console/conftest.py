@@ -25,7 +25,7 @@ from playwright.async_api import (
 )
 
 Visit = Callable[..., Awaitable[Page]]
-Picture = Callable[[Page, str], Awaitable[None]]
+Picture = Callable[..., Awaitable[None]]
 expect.set_options(timeout=45_000)
 
 QUIET = (
@@ -93,14 +93,16 @@ async def picture() -> Picture:
     """Take a picture of a page, light and dark, where GPUAAS_PICTURES names a folder for them."""
     folder = os.environ.get("GPUAAS_PICTURES")
 
-    async def take(page: Page, name: str) -> None:
+    async def take(page: Page, name: str, height: int = 900) -> None:
         if folder is None:
             return
+        await page.set_viewport_size({"width": 1280, "height": height})
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             await page.wait_for_timeout(300)  # the colours fade over
             await page.screenshot(path=Path(folder) / f"console-{name}-{scheme}.png")
         await page.emulate_media(color_scheme="light")
+        await page.set_viewport_size({"width": 1280, "height": 900})
 
     return take
 

@@ -41,7 +41,7 @@ async def test_the_target_workflow_by_clicks(visit: Any, site: Ground, picture: 
     await expect(other.get_by_role("tab", name="Members (5)")).to_be_visible()
     await page.get_by_role("tab", name="Overview").click()
     await expect(page.get_by_text("5 serving").first).to_be_visible()
-    await picture(page, "instance")
+    await picture(page, "instance", height=1750)
 
     await _drain_and_remove(page, picture)
     await _act(page, "Stop", "Stop")
@@ -77,7 +77,7 @@ async def test_a_failed_deploy_is_recovered_by_its_buttons(
     for question in ("Instance", "Member", "Operation", "Correlation id", "What the app says"):
         await expect(_fact(page, question)).to_be_visible()
     await expect(page.get_by_text("Everything that carries the correlation id")).to_be_visible()
-    await picture(page, "failure")
+    await picture(page, "failure", height=1300)
 
     site.clear("cpu-01")
     await page.get_by_role("button", name="Retry", exact=True).click()

@@ -10,7 +10,14 @@ import Modal from "@cloudscape-design/components/modal";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useEffect, useState } from "react";
 import { api, asProblem, call } from "../../api/client.ts";
-import type { AppInstance, JsonObject, Manifest, Member, Schemas } from "../../api/contract.ts";
+import type {
+  AppInstance,
+  JsonObject,
+  Manifest,
+  Member,
+  OperationSpec,
+  Schemas,
+} from "../../api/contract.ts";
 import type { FieldError, Problem } from "../../api/problem.ts";
 import { noticeDone } from "../../app/notices.ts";
 import { check } from "../../forms/check.ts";
@@ -38,7 +45,7 @@ export function ActionDialog(props: ActionDialogProps) {
   const { asking, manifest, instance, members, onClose } = props;
   const { spec } = asking;
   const form = useOperationForm(props);
-  const submission = useSubmission<Body>((body, key) => request(instance, body, key));
+  const submission = useSubmission<Body>((body, key) => request(instance, spec, body, key));
   const [tried, setTried] = useState(false);
   const confirmation = spec.confirmation ?? null;
 
@@ -211,7 +218,12 @@ function inputErrors(refused: Problem | null): FieldError[] {
     .map(({ pointer, message }) => ({ pointer: pointer.slice("/input".length), message }));
 }
 
-async function request(instance: AppInstance, body: Body, key: string): Promise<void> {
+async function request(
+  instance: AppInstance,
+  { title }: OperationSpec,
+  body: Body,
+  key: string,
+): Promise<void> {
   const asked = await call(
     api.POST("/api/v1/app-instances/{instance_id}/operations", {
       params: { path: { instance_id: instance.id } },
@@ -222,7 +234,7 @@ async function request(instance: AppInstance, body: Body, key: string): Promise<
   const href = asked.group_id
     ? `/operation-groups/${asked.group_id}`
     : `/operations/${asked.operation.id}`;
-  noticeDone(`${asked.operation.kind.replaceAll("_", " ")} was asked for.`, href);
+  noticeDone(`Asked for: ${title}.`, href);
 }
 
 function memberName({ component_key, node, allocation_id }: Member, manifest: Manifest): string {

@@ -65,6 +65,22 @@ describe("the fields of a form", () => {
     expect(pruned(form, value)).toEqual({ machine: "a", placement: "same", settings: { port: 1 } });
   });
 
+  it("hold an empty list where one must be there and may be empty", () => {
+    const loose = expanded({
+      type: "object",
+      required: ["some"],
+      properties: { some: { type: "array", items: { type: "string" } } },
+    });
+    expect(pruned(loose, {})).toEqual({ some: [] });
+    expect(check(visibleFields(loose, {}), {})).toEqual([]);
+  });
+
+  it("are rows where a list has small things of one kind", () => {
+    const items = { type: "object", properties: { name: { type: "string" } } };
+    const [parts] = visibleFields({ properties: { parts: { type: "array", items } } }, {});
+    expect(parts?.widget).toBe("rows");
+  });
+
   it("begin with their defaults, also inside objects that are there", () => {
     expect(withDefaults(form, {})).toEqual({ placement: "same", settings: { port: 8080 } });
     expect(withDefaults(form, { settings: { port: 9000 } })).toMatchObject({
