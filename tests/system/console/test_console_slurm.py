@@ -1,0 +1,128 @@
+"""The target workflow by clicks on real machines with a real Slurm: one machine first, then three
+workers, one of whose bootstraps fails and is recovered by its buttons; then nothing is left."""
+
+import re
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console_ground import CONSOLE
+from playwright.async_api import Browser, Locator, Page, expect
+
+from gpuaas_lab import Lab
+from tools.ground import ADMINISTRATOR, Ground, ground_up
+from tools.slurm_site import bundles_publish, slurm_up
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+
+SUITE = "bookworm"
+LONG = 300_000
+"""Milliseconds a real cluster may take for what is waited for."""
+
+
+@dataclass(frozen=True)
+class Real:
+    """Machines, the platform on them, and a person in front of it."""
+
+    ground: Ground
+    page: Page
+
+
+@pytest.fixture
+async def real(
+    lab_factory: Callable[..., Awaitable[Lab]], browser: Browser, tmp_path: Path
+) -> AsyncIterator[Real]:
+    if not (CONSOLE / "index.html").exists():
+        pytest.skip("the console is not built: make setup")
+    console = tmp_path / "console"
+    shutil.copytree(CONSOLE, console)
+    lab = await lab_factory("console", 4, SUITE)
+    settings = {"GPUAAS_CONSOLE_DIR": str(console)}
+    options = ("--observe-seconds", "2", "--lease-seconds", "10")
+    async with ground_up(lab, settings=settings) as ground:
+        await bundles_publish(ground, SUITE)
+        async with slurm_up(ground, options=options):
+            context = await browser.new_context(
+                base_url=ground.url.removesuffix("/api/v1"),
+                viewport={"width": 1280, "height": 900},
+                locale="en-GB",
+            )
+            page = await context.new_page()
+            page.set_default_timeout(60_000)
+            await _sign_in(page, ground.password)
+            yield Real(ground, page)
+            await context.close()
+
+
+async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
+    page, lab = real.page, real.ground.lab
+    await page.get_by_role("navigation").get_by_role("link", name="Catalog", exact=True).click()
+    await page.get_by_role("link", name="Deploy Slurm").click()
+    await page.get_by_role("textbox", name="Name").fill("cluster")
+    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("radio", name="n1").click()
+    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("button", name="Deploy", exact=True).click()
+    await page.wait_for_url("**/instances/**")
+    await expect(page.get_by_role("heading", name="Deploy", level=2)).to_be_visible()
+    await _healthy(page)
+    assert "n1" in (await lab.machine("n1").run("srun hostname")).stdout
+
+    # One of the three cannot unpack: the two others come all the same.
+    await lab.machine("n4").run("chmod 000 /usr/bin/dpkg-deb")
+    await page.get_by_role("button", name="Add workers").click()
+    dialog = page.get_by_role("dialog")
+    for name in ("n2", "n3", "n4"):
+        await dialog.get_by_role("checkbox", name=name).click()
+    await expect(dialog.get_by_text("The topology changes from")).to_be_visible()
+    await dialog.get_by_role("button", name="Add workers").click()
+    await page.get_by_role("tab", name=re.compile("Members")).click()
+    for name in ("n2", "n3"):
+        row = page.get_by_role("row", name=re.compile(rf"\b{name}\b"))
+        await expect(row.get_by_text("Ready").first).to_be_visible(timeout=LONG)
+    await page.get_by_role("tab", name="History").click()
+    failed = page.get_by_role("row", name=re.compile("Failed"))
+    await expect(failed.first).to_be_visible(timeout=LONG)
+    await failed.first.get_by_role("link").first.click()
+    await page.wait_for_url("**/operations/**")
+    await expect(page.get_by_text("It failed")).to_be_visible()
+    await picture(page, "real-failure", height=1500)
+
+    await lab.machine("n4").run("chmod 755 /usr/bin/dpkg-deb")
+    await page.get_by_role("button", name="Retry", exact=True).click()
+    await page.get_by_role("dialog").get_by_role("button", name="Retry", exact=True).click()
+    await expect(page.get_by_text("Succeeded").first).to_be_visible(timeout=LONG)
+    await _fact(page, "Instance").get_by_role("link").click()
+    await _healthy(page)
+    ran = await lab.machine("n1").run("srun --nodes=3 --exclude=n1 hostname || sinfo")
+    assert {"n2", "n3", "n4"} <= set(ran.stdout.split())
+    await picture(page, "real-instance", height=2200)
+
+    await page.get_by_role("button", name="Actions").click()
+    await page.get_by_role("menuitem", name="Decommission").click()
+    await page.get_by_role("dialog").get_by_role("textbox").last.fill("cluster")
+    await page.get_by_role("dialog").get_by_role("button", name="Decommission", exact=True).click()
+    await expect(_fact(page, "Status")).to_contain_text("Deleted", timeout=LONG)
+    for machine in lab.machines:
+        assert (await machine.run("command -v slurmd slurmctld", check=False)).status
+
+
+async def _sign_in(page: Page, password: str) -> None:
+    await page.goto("/sign-in")
+    await page.get_by_label("Email").fill(ADMINISTRATOR)
+    await page.get_by_label("Password").fill(password)
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await page.wait_for_url("**/home")
+
+
+async def _healthy(page: Page) -> None:
+    await expect(_fact(page, "Status")).to_contain_text("Running", timeout=LONG)
+    await expect(_fact(page, "Health")).to_contain_text("Healthy", timeout=LONG)
+
+
+def _fact(page: Page, label: str) -> Locator:
+    pair = page.locator("dt", has_text=re.compile(f"^{label}$")).first
+    return pair.locator("xpath=following-sibling::dd[1]")
