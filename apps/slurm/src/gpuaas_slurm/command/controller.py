@@ -90,22 +90,22 @@ def manifest_text() -> str:
 def run(given: argparse.Namespace) -> None:
     """Work until told to stop."""
     config = config_of(given)
+    if config.key_file is None:
+        raise CommandError("the service account's key is missing: --key-file")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=config.log_level.upper(), handlers=[handler])
     for chatty in ("httpx2", "asyncssh"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     try:
-        asyncio.run(_controller(config))
+        asyncio.run(_controller(config, config.key_file))
     except (GpuaasError, ConfigError, OSError) as error:
         raise CommandError(str(error)) from error
 
 
-async def _controller(config: Config) -> None:
-    if config.key_file is None:
-        raise ConfigError("the service account's key is missing: --key-file")
+async def _controller(config: Config, key_file: Path) -> None:
     private = None if config.private_key_file is None else private_key_load(config.private_key_file)
-    key = ServiceAccountKey((await asyncio.to_thread(config.key_file.read_text)).strip())
+    key = ServiceAccountKey((await asyncio.to_thread(key_file.read_text)).strip())
     seconds = config.observe_seconds
     options = Options(
         slots=config.slots,

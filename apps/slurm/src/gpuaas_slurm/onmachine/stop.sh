@@ -1,7 +1,11 @@
-# Stops services, in the order given, and keeps them from starting again by themselves.
+# Keeps services from starting by themselves, and stops them in the order given.
+present=
 for unit in $UNITS_DOWN; do
-    if [ "$(systemctl show -P LoadState "$unit")" != not-found ]; then
-        [ "${KEEP_ENABLED:-}" = yes ] || systemctl disable --quiet "$unit"
-        systemctl stop "$unit"
-    fi
+    [ "$(systemctl show -P LoadState "$unit")" = not-found ] || present="$present $unit"
 done
+if [ -n "$present" ]; then
+    systemctl disable --quiet $present
+    for unit in $present; do
+        systemctl stop "$unit"
+    done
+fi
