@@ -1,13 +1,15 @@
 """The plan of repairs: what is found, what it leads to, and what is never touched."""
 
-from dataclasses import replace
+import logging
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import cast
 
 import pytest
 from slurm_world import NOW, WORKER, changed, job, look, node, seen, target
 
-from gpuaas_sdk import Client
-from gpuaas_sdk.contract import Condition, InstanceStatus, MemberStatus
+from gpuaas_sdk import Client, Context, Log, Machines, MemoryState
+from gpuaas_sdk.contract import Condition, InstanceStatus, Member, MemberStatus, Operation
 from gpuaas_slurm.observe import Seen, SiteSeen
 from gpuaas_slurm.onmachine.look import FileSeen, UnitSeen
 from gpuaas_slurm.onmachine.scripts import MUNGE_KEY
@@ -105,3 +107,31 @@ def test_repairs_come_in_the_order_daemons_need_each_other() -> None:
     names = [step.title for step in steps]
     order = ["repair_munge", "repair_mariadb", "repair_slurmdbd", "repair_slurmctld"]
     assert names == order
+
+
+@dataclass(frozen=True)
+class Taken(Services):
+    """A platform that says meanwhile that every member is being removed."""
+
+    async def members(self, instance_id: str) -> tuple[Member, ...]:
+        del instance_id
+        removing = {"status": MemberStatus.REMOVING}
+        return tuple(one.model_copy(update=removing) for one in target().members)
+
+
+async def test_a_repair_keeps_off_what_another_operation_took_since_the_plan() -> None:
+    client = Client("http://127.0.0.1:9")
+    dead = {"munge": UnitSeen("loaded", "active"), "slurmd": UnitSeen("loaded", "failed")}
+    plan = planning(Taken(client))(target(), changed("alloc_n2", units=dead), NOW)
+    ctx = Context(
+        target=target(),
+        operation=cast(Operation, None),  # no repair asks for it
+        state=MemoryState(),
+        machines=Machines(client),
+        log=Log(logging.getLogger(), {}),
+    )
+    assert not plan.converged
+    for step in plan.steps:
+        assert await step.check(ctx), step.title
+        assert "in hand" in ctx.said
+    await client.close()
