@@ -43,8 +43,8 @@ class OnNodes(Step):
 
     async def site_named(self, name: str) -> Site:
         """The machine the scheduler calls so."""
-        records = dict(zip(self.sites, await self.records(), strict=True))
-        return next(site for site, record in records.items() if record.machine.name == name)
+        both = zip(self.sites, await self.records(), strict=True)
+        return next(site for site, record in both if record.machine.name == name)
 
     async def records(self) -> list[Record]:
         """What the machines are, in the order of the sites."""
