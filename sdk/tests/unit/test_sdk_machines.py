@@ -73,8 +73,9 @@ def test_an_environment_arrives_as_it_was(value: str) -> None:
 def test_a_script_that_did_not_arrive_whole_is_not_run(given_input: tuple[bytes, ...]) -> None:
     wanted = order("echo one\necho 'two'", input=given_input)
     assert ran(wanted, rest=b"".join(given_input)).stdout.split()[1:] == [b"one", b"two"]
-    whole = len(spoken(wanted)[1])
-    for cut in range(1, whole + 1):
+    payload = spoken(wanted)[1]
+    last = len(payload) - len(payload.removesuffix(b"\nexit\n"))
+    for cut in range(last + 1, len(payload) + 1):
         assert ran(wanted, cut).stdout == b"", cut
 
 

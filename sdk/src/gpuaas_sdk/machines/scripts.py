@@ -20,6 +20,7 @@ UNIT_PROPERTIES: Final = ("LoadState", "ActiveState", "SubState", "Result", "Mai
 KILL_AFTER: Final = 5  # seconds between being asked to end and being ended
 _WHOLE: Final = "#gpuaas:whole#"
 _BROKE_OFF: Final = '{ echo "content broke off" >&2; exit 74; }'
+_OVER: Final = "\nexit\n"
 _NOWHERE: Final = "</dev/null >/dev/null 2>&1"
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -56,8 +57,9 @@ def spoken(order: Order) -> tuple[str, bytes]:
     limit = f"exec timeout -k {KILL_AFTER} {order.timeout:.3f} /bin/sh"
     script = _surrounded(order)
     if not order.input:
-        # A group in braces is read to its end before any of it is run.
-        return limit, f"{{ eval {shlex.quote(script)} </dev/null\n}}".encode()
+        # A group in braces is read to its end before any of it is run. The last word saves saying
+        # that there is no more: a packet less.
+        return limit, f"{{ eval {shlex.quote(script)} </dev/null\n}}{_OVER}".encode()
     payload = f"{script}\n{_WHOLE}".encode()
     inner = f'p=$(head -c {len(payload)}); case $p in *"{_WHOLE}") eval "$p"; esac'
     return f"{limit} -c {shlex.quote(inner)}", payload

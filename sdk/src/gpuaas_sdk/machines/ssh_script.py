@@ -147,7 +147,8 @@ class SshScript(asyncssh.SSHClientSession[bytes]):
             if self._exited.is_set() or channel.is_closing():
                 return
             channel.write(piece)
-        channel.write_eof()
+        if self._order.input:
+            channel.write_eof()
 
     async def _exit(self) -> None:
         await self._exited.wait()
