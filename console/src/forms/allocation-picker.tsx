@@ -77,13 +77,17 @@ const COLUMNS = [
   },
   {
     id: "sku",
-    header: "Kind",
-    cell: ({ allocation, sku }: Offer) => (
-      <>
-        {allocation.sku}
-        {sku !== null && <Box color="text-body-secondary">{skuText(sku)}</Box>}
-      </>
-    ),
+    header: "Kind and price per hour",
+    minWidth: 190,
+    cell: ({ allocation, sku }: Offer) =>
+      sku === null ? (
+        allocation.sku
+      ) : (
+        <>
+          {allocation.sku}, {money(Number(sku.price_per_hour), sku.currency)}
+          <Box color="text-body-secondary">{skuText(sku)}</Box>
+        </>
+      ),
   },
   {
     id: "region",
@@ -92,15 +96,9 @@ const COLUMNS = [
     cell: ({ allocation }: Offer) => allocation.region,
   },
   {
-    id: "price",
-    header: "Per hour",
-    cell: ({ sku }: Offer) =>
-      sku === null ? "–" : money(Number(sku.price_per_hour), sku.currency),
-  },
-  {
     id: "why",
     header: "Can be chosen",
-    minWidth: 180,
+    minWidth: 200,
     cell: ({ why }: Offer) =>
       why === null ? (
         <StatusIndicator type="success">Yes</StatusIndicator>

@@ -44,7 +44,7 @@ function ObjectView({ value, depth, copies }: ObjectViewProps) {
   return (
     <dl className="facts">
       {entries.map(([key, inner]) => (
-        <div key={key} className={isNested(inner) ? "fact fact-nested" : "fact"}>
+        <div key={key} className={isWide(inner) ? "fact fact-nested" : "fact"}>
           <dt>{sentence(key)}</dt>
           <dd>
             <JsonView value={inner} depth={depth + 1} copies={copies} name={sentence(key)} />
@@ -85,6 +85,11 @@ function ListView({ items, depth, copies, name }: ListViewProps) {
 /** Items of plain data have no name of their own: their text and place are all they can be told by. */
 function keyed(items: readonly unknown[]): { key: string; item: unknown }[] {
   return items.map((item, index) => ({ key: `${index}:${JSON.stringify(item)}`, item }));
+}
+
+/** Needs the whole width: what has parts, and what has lines. */
+function isWide(value: unknown): boolean {
+  return isNested(value) || (typeof value === "string" && value.includes("\n"));
 }
 
 function isNested(value: unknown): boolean {
