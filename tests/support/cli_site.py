@@ -47,6 +47,7 @@ class Site:
     url: str
     folder: Path
     ids: dict[str, str] = field(default_factory=dict)
+    patience: float = PATIENCE
 
     def environment(self, **more: str) -> dict[str, str]:
         """What a command sees: no variable of ours but what is given."""
@@ -64,7 +65,7 @@ class Site:
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE,
+            timeout=self.patience,
         )
         return Said(done.returncode, done.stdout, done.stderr)
 

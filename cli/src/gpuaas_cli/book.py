@@ -5,17 +5,15 @@ Read from two files of this package that `make openapi` writes. Used by the gene
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 _DATA = Path(__file__).parent / "data"
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """A parameter of a path or query, or a field of a body."""
 
     name: str
@@ -33,8 +31,7 @@ class Flag:
         return "--" + self.name.replace("_", "-")
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(NamedTuple):
     """One operation of the contract, as a command."""
 
     id: str
@@ -76,15 +73,23 @@ _DESTROYING = {"abandon", "release", "revoke", "retire", "withdraw", "delete"}
 @cache
 def operations() -> tuple[Operation, ...]:
     """Every operation, by noun and verb."""
-    return tuple(_operation(one) for one in _read("commands.json")["operations"])
+    return tuple(one for noun in noun_names() for one in noun_operations(noun))
 
 
 def nouns() -> Mapping[str, tuple[Operation, ...]]:
     """Every noun with its verbs."""
-    found: dict[str, list[Operation]] = {}
-    for one in operations():
-        found.setdefault(one.noun, []).append(one)
-    return {noun: tuple(verbs) for noun, verbs in found.items()}
+    return {noun: noun_operations(noun) for noun in noun_names()}
+
+
+def noun_names() -> Collection[str]:
+    """Every noun."""
+    return _raw().keys()
+
+
+@cache
+def noun_operations(noun: str) -> tuple[Operation, ...]:
+    """The verbs of a noun; none when there is no such noun."""
+    return tuple(_operation(one) for one in _raw().get(noun, ()))
 
 
 def operation(operation_id: str) -> Operation:
@@ -96,6 +101,15 @@ def operation(operation_id: str) -> Operation:
 def schemas() -> Mapping[str, dict[str, Any]]:
     """Every type of the contract, as JSON Schema."""
     found: dict[str, dict[str, Any]] = _read("schemas.json")["schemas"]
+    return found
+
+
+@cache
+def _raw() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """The operations as they were written, by noun: most starts need one noun alone."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for one in _read("commands.json")["operations"]:
+        found.setdefault(one["noun"], []).append(one)
     return found
 
 

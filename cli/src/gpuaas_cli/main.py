@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from cyclopts import App, CycloptsError, Group
 
-from gpuaas_cli.book import nouns
+from gpuaas_cli.book import noun_names, noun_operations
 from gpuaas_cli.generated import noun_app, noun_help
 
 _EVERYDAY = Group("Everyday", sort_key=1)
@@ -130,7 +130,7 @@ def make_app(words: Sequence[str], *, whole: bool = False) -> App:
     for name, target, text, group in _COMMANDS:
         if wanted in {None, name}:
             app.command(f"gpuaas_cli.{target}", name=name, help=text, group=group)
-    for noun in sorted({*nouns(), *_VERBS} - {"whoami"}) if wanted not in _SINGLE else ():
+    for noun in sorted({*noun_names(), *_VERBS} - {"whoami"}) if wanted not in _SINGLE else ():
         if wanted in {None, noun}:
             app.command(_noun(noun, whole=whole or wanted == noun))
     return app
@@ -142,11 +142,11 @@ def _wanted(words: Sequence[str]) -> str | None:
     if first == "--version":
         return first
     first = next((noun for noun, names in _OTHER_NAMES.items() if first in names), first)
-    return first if first in _SINGLE or first in _VERBS or first in nouns() else None
+    return first if first in _SINGLE or first in _VERBS or first in noun_names() else None
 
 
 def _noun(noun: str, *, whole: bool) -> App:
-    generated = nouns().get(noun, ())
+    generated = noun_operations(noun)
     names = _OTHER_NAMES.get(noun, ())
     by_hand = _VERBS.get(noun, {})
     text = _HELP.get(noun) or noun_help(generated)
