@@ -117,10 +117,13 @@ async def artifact_complete(work: Work, artifact_id: str) -> Answer[Artifact]:
 
 
 async def artifact_cancel(work: Work, artifact_id: str, reason: str) -> Answer[Artifact]:
-    """Give an intent up; what has arrived is deleted."""
+    """Give an artifact up that is on its way; what has arrived is deleted.
+
+    Whoever is putting it together finds at the end that it is no longer wanted.
+    """
     row = await locked(work, artifact_id)
     publish_require(work.call.caller, row)
-    if row["status"] != ArtifactStatus.INTENDED:
+    if row["status"] not in {ArtifactStatus.INTENDED, ArtifactStatus.INGESTING}:
         raise state_conflict(row, "cannot be given up; retire it instead")
     await store.artifact_status(work.conn, artifact_id, ArtifactStatus.FAILED, reason, "all")
     return _changed(work, row, await locked(work, artifact_id), 200)

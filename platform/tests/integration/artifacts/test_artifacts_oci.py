@@ -180,6 +180,12 @@ async def test_a_registry_that_does_not_answer_is_tried_again(
             break
         seen = await site.seen(f"/artifacts/{made['id']}", site.root, wait="100ms")
     assert (seen["status"], "does not answer" in seen["status_reason"]) == ("ingesting", True)
+    given_up = await site.made(
+        f"/artifact-sources/{source}/artifacts", site.root, body | {"version": "2"}
+    )
+    cancel = f"/artifacts/{given_up['id']}/cancel"
+    ended = await site.made(cancel, site.root, {"reason": "It is gone."})
+    assert (ended["status"], ended["status_reason"]) == ("failed", "It is gone.")
     for _ in range(12):
         clock.advance(minutes=30)
         site.platform.signals.send(("artifacts.ingest",))
