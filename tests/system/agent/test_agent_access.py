@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 
 import asyncssh
 import pytest
@@ -18,14 +17,14 @@ def key() -> asyncssh.SSHKey:
     return asyncssh.generate_private_key("ssh-ed25519")
 
 
-async def until_refused(host: Host, key: asyncssh.SSHKey, issued: AccessGrantIssued) -> float:
-    """Until a certificate opens nothing any more; the seconds it took."""
+async def until_refused(host: Host, key: asyncssh.SSHKey, issued: AccessGrantIssued) -> None:
+    """Until a certificate opens nothing any more."""
     began = time.monotonic()
     while time.monotonic() < began + PATIENCE:
         try:
             await host.login(key, issued)
         except asyncssh.PermissionDenied:
-            return time.monotonic() - began
+            return
         await asyncio.sleep(0.1)
     raise AssertionError("it still opens the machine")
 
@@ -54,13 +53,13 @@ async def test_another_allocations_certificate_opens_nothing_here(
         await host.login(key, at_home)
 
 
-async def test_a_revoked_certificate_is_refused_within_seconds(
-    host: Host, key: asyncssh.SSHKey, record_property: Callable[[str, object], None]
+async def test_a_revoked_certificate_is_refused_and_others_are_not(
+    host: Host, key: asyncssh.SSHKey
 ) -> None:
     issued, kept = await host.grant(key), await host.grant(key)
     assert await host.login(key, issued) == "root"
     await host.revoke(issued)
-    record_property("seconds", round(await until_refused(host, key, issued), 2))
+    await until_refused(host, key, issued)
     assert await host.login(key, kept) == "root"
 
 
