@@ -77,7 +77,6 @@ async def test_a_failed_deploy_is_recovered_by_its_buttons(
     for question in ("Instance", "Member", "Operation", "Correlation id", "What the app says"):
         await expect(_fact(page, question)).to_be_visible()
     await expect(page.get_by_text("Everything that carries the correlation id")).to_be_visible()
-    await picture(page, "failure", height=1300)
 
     site.clear("cpu-01")
     await page.get_by_role("button", name="Retry", exact=True).click()
