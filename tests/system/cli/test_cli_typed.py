@@ -218,3 +218,25 @@ def test_completions_are_scripts_of_their_shell(site: Site, shell: str, tmp_path
     if os.access(f"/usr/bin/{shell}", os.X_OK) or os.access(f"/bin/{shell}", os.X_OK):
         subprocess.run([shell, "-n", str(script)], check=True)
     assert "allocation" in script.read_text()
+
+
+def test_a_file_is_published(site: Site) -> None:
+    site.done("artifact-source", "create", "--name", "base")
+    (site.folder / "tools.tar").write_bytes(b"x" * 100_000)
+    words = ("artifact", "publish", "tools.tar", "--source", "base", "--name", "tools")
+    made = site.done(*words, "--version", "1.4.2")
+    assert made["status"] == "published"
+    assert site.done(*words, "--version", "1.4.2")["id"] == made["id"]
+    missing = site.gpuaas("artifact", "publish", "nope", *words[3:], "--version", "2.0.0")
+    assert (missing.code, missing.err) == (1, "error: nope is not a file\n")
+
+
+def test_a_host_is_invited(site: Site) -> None:
+    words = ("node", "enroll", "gpu-7", "--region", "north", "--sku", "small")
+    said = site.gpuaas(*words, "--platform-url", site.url)
+    assert said.code == 0, said.err
+    assert "gpuaas-agent" in said.out
+    assert "pending" in site.gpuaas("enrolment", "list", "--field", "status").out
+    late = site.gpuaas("node", "enroll", "gpu-8", *words[3:], "--wait", "--timeout", "1")
+    assert late.code == 1
+    assert "stays open" in late.err
