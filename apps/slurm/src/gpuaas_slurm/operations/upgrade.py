@@ -8,13 +8,13 @@ from gpuaas_slurm.operations.scope import Scope
 from gpuaas_slurm.steps.daemons import Database, Restarted, Slurmctld, Slurmd, Slurmdbd
 from gpuaas_slurm.steps.nodes import Admitted, Registered
 from gpuaas_slurm.steps.prepare import Configure
-from gpuaas_slurm.steps.quiet import Quiet
 from gpuaas_slurm.steps.upgrade import (
     DownForRestore,
     Examined,
     Offered,
     Packaged,
     PackagedBack,
+    QuietForRestore,
     Restored,
     Snapshot,
     Verified,
@@ -53,7 +53,7 @@ def rollback(scope: Scope) -> Sequence[Step]:
     ground, maker = scope.ground, scope.maker
     head, workers, sites = (ground.controller,), ground.workers, ground.sites
     choice = scope.ctx.operation.input.get("jobs", "refuse")
-    steps: list[Step] = [Examined(ground, back=True), Quiet(ground, choice)]
+    steps: list[Step] = [Examined(ground, back=True), QuietForRestore(ground, choice)]
     if workers:
         steps.append(DownForRestore(ground, workers, ("slurmd",)))
     steps += [

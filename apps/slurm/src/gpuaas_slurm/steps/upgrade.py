@@ -16,6 +16,7 @@ from gpuaas_slurm.render.slurm_conf import STATE
 from gpuaas_slurm.sites import Site
 from gpuaas_slurm.steps.base import OnSites
 from gpuaas_slurm.steps.daemons import Stopped
+from gpuaas_slurm.steps.quiet import Quiet
 from gpuaas_slurm.upgrading import (
     SLURM_PACKAGES,
     installed_of,
@@ -168,6 +169,15 @@ class PackagedBack(Packaged):
     def version(self, look: MachineLook) -> str:
         """The version wanted on a machine."""
         return look.previous or installed_of(look)
+
+
+class QuietForRestore(Quiet):
+    """No job runs until the snapshot is back; those that run afterwards are not in its way."""
+
+    async def check(self, ctx: Context) -> bool:
+        """Whether no job runs, or the snapshot was restored already."""
+        head = await self.ground.look(self.ground.controller)
+        return head.restored == ctx.operation.id or await super().check(ctx)
 
 
 class DownForRestore(Stopped):
