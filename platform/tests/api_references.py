@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from api_routes import Route
+from custody_fixtures import USER_KEY
 
 _OWN_SCOPE = "own_scope"
 
@@ -67,6 +68,11 @@ BODIES: Final[dict[tuple[str, str], Reference]] = {
         "stranger",
         "node_id",
         lambda ref, _: {"name": "mine", "sku": "small", "region": "north", "node_id": ref},
+    ),
+    ("access_grants_create", "allocation_ids"): Reference(
+        "stranger",
+        "allocation_id",
+        lambda ref, _: {"public_key": USER_KEY, "allocation_ids": [ref]},
     ),
     ("agent_token_create", "node_id"): Reference(
         "stranger",
