@@ -69,9 +69,12 @@ async def visit(browser: Browser, site: Ground) -> AsyncIterator[Visit]:
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
-    async def open_(email: str | None = None, *, width: int = 1280, height: int = 900) -> Page:
+    async def open_(email: str | None = None, *, examined: bool = False) -> Page:
         context = await browser.new_context(
-            base_url=site.home, viewport={"width": width, "height": height}, locale="en-GB"
+            base_url=site.home,
+            viewport={"width": 1280, "height": 900},
+            locale="en-GB",
+            bypass_csp=examined,  # what examines a page is a stranger to its policy
         )
         contexts.append(context)
         page = await context.new_page()

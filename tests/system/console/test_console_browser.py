@@ -95,10 +95,10 @@ async def test_every_page_is_for_screen_readers_and_phones_too(visit: Any, site:
     if not AXE.exists():
         pytest.skip("axe-core is not installed: make setup")
     found: dict[str, list[str]] = {}
-    owner = await visit(OWNER)
+    owner = await visit(OWNER, examined=True)
     for path in PROJECT_PAGES:
         found |= await _findings(owner, f"/projects/{site.project_id}/{path}")
-    admin = await visit(ADMIN)
+    admin = await visit(ADMIN, examined=True)
     for path in OTHER_PAGES:
         found |= await _findings(admin, path)
     assert found == {}
@@ -128,7 +128,6 @@ async def _arrived(page: Page, path: str) -> None:
 async def _findings(page: Page, path: str) -> dict[str, list[str]]:
     """What is wrong with a page for some."""
     await _arrived(page, path)
-    # Not as a script of the page: its policy would rightly refuse that.
     await page.evaluate(f"globalThis.axe ?? (() => {{ {AXE.read_text()} }})()")
     results = await page.evaluate("axe.run({resultTypes: ['violations']})")
     said = [
