@@ -23,7 +23,7 @@ from gpuaas_platform.apps import rules
 from gpuaas_platform.apps.recovery import absence_settle
 from gpuaas_platform.apps.rows import InstanceRow, OperationRow
 from gpuaas_platform.apps.scene import Scene, working
-from gpuaas_platform.apps.settling import member_remove
+from gpuaas_platform.apps.settling import member_leave
 from gpuaas_platform.apps.store import operations
 from gpuaas_platform.kernel.problems import PlatformError
 
@@ -115,8 +115,8 @@ def _member_apply(scene: Scene, report: MemberReport) -> None:
             changes[name] = value
     if changes:
         scene.member_change(row.id, **changes)
-    if report.status is MemberStatus.REMOVED:
-        member_remove(scene, row.id)
+    if report.status in {MemberStatus.REMOVED, MemberStatus.CLEANUP_BLOCKED}:
+        member_leave(scene, row.id, report.status)
     elif report.status is not None:
         scene.member_move(row.id, report.status)
     after = scene.member(row.id)

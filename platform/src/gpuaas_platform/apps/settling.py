@@ -126,15 +126,15 @@ def topology_follow(scene: Scene, manifest: Manifest) -> None:
         topology_change(scene, found.key)
 
 
-def member_remove(scene: Scene, member_id: str) -> None:
-    """A member is gone, by way of being removed."""
+def member_leave(scene: Scene, member_id: str, status: MemberStatus) -> None:
+    """A member is gone, or may have left something, by way of being removed."""
     if scene.member(member_id).status not in {
         MemberStatus.REMOVING,
         MemberStatus.CLEANUP_BLOCKED,
         MemberStatus.REMOVED,
     }:
         scene.member_move(member_id, MemberStatus.REMOVING)
-    scene.member_move(member_id, MemberStatus.REMOVED)
+    scene.member_move(member_id, status)
 
 
 def _instance_begin(scene: Scene, row: OperationRow, during: InstanceStatus) -> None:
@@ -184,7 +184,7 @@ def _member_arrive(scene: Scene, member_id: str, target: MemberStatus) -> None:
     if member is None or not member.live or member.status is MemberStatus.CLEANUP_BLOCKED:
         return  # gone, or said not to be verified: that is the more exact word
     if target is MemberStatus.REMOVED:
-        member_remove(scene, member_id)
+        member_leave(scene, member_id, MemberStatus.REMOVED)
         return
     said = {MemberStatus.READY, MemberStatus.DEGRADED}
     if target is MemberStatus.READY and member.status in said:

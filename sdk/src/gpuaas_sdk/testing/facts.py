@@ -8,7 +8,7 @@ from gpuaas_contract.common import Condition
 from gpuaas_contract.controllers import ConditionReport, InstanceReport, MemberReport
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import InstanceStatus, MemberStatus
-from gpuaas_sdk.testing.settling import member_remove
+from gpuaas_sdk.testing.settling import member_leave
 from gpuaas_sdk.testing.world import ACTIVE, GONE, Refused, World, targets
 
 _OURS: Final = frozenset(ConditionType) - {ConditionType.UNREACHABLE}
@@ -90,8 +90,8 @@ def _member_apply(world: World, row: Member, report: MemberReport) -> None:
         )
     if changes:
         world.change_member(row.id, **changes)
-    if report.status is MemberStatus.REMOVED:
-        member_remove(world, row.id)
+    if report.status in {MemberStatus.REMOVED, MemberStatus.CLEANUP_BLOCKED}:
+        member_leave(world, row.id, report.status)
     elif report.status is not None:
         world.move_member(row.id, report.status)
     after = world.members[row.id]

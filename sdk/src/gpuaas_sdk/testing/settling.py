@@ -95,13 +95,13 @@ def give_up(world: World, row: Operation, *, usable: bool) -> None:
                 world.move_member(member_id, _M.FAILED)
 
 
-def member_remove(world: World, member_id: str) -> None:
-    """A member is gone, by way of being removed."""
+def member_leave(world: World, member_id: str, status: MemberStatus) -> None:
+    """A member is gone, or may have left something, by way of being removed."""
     if member_id not in world.members:
         raise Refused(ErrorCode.NOT_FOUND, f"There is no member {member_id}.")
     if world.members[member_id].status not in {_M.REMOVING, _M.CLEANUP_BLOCKED, _M.REMOVED}:
         world.move_member(member_id, _M.REMOVING)
-    world.move_member(member_id, _M.REMOVED)
+    world.move_member(member_id, status)
 
 
 def _member_begin(world: World, member_id: str, during: MemberStatus, *, again: bool) -> None:
@@ -115,7 +115,7 @@ def _member_arrive(world: World, member_id: str, target: MemberStatus) -> None:
     if member.status in {_M.REMOVED, _M.CLEANUP_BLOCKED}:
         return
     if target is _M.REMOVED:
-        member_remove(world, member_id)
+        member_leave(world, member_id, _M.REMOVED)
         return
     if target is _M.READY and member.status in {_M.READY, _M.DEGRADED}:
         return
