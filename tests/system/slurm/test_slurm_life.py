@@ -75,6 +75,13 @@ class Life:
             patience=20,
         )
 
+    async def runs(self, job: str) -> None:
+        """Wait until a job runs."""
+        await self.run(
+            f"for i in $(seq 150); do squeue -h -t R -j {job} | grep -q . && exit; sleep .1; done;"
+            " exit 1"
+        )
+
     async def quiet(self) -> None:
         """Wait until nothing runs or completes."""
         await self.run("for i in $(seq 100); do squeue -h | grep -q . || exit 0; sleep .1; done")
@@ -250,7 +257,7 @@ async def test_what_was_removed_can_come_back(life: Life) -> None:
 
 async def test_a_stop_refuses_while_jobs_run_unless_told_what_to_do(life: Life) -> None:
     number = (await life.run("sbatch --parsable --wrap 'sleep 600'")).strip()
-    await life.run(f"for i in $(seq 100); do squeue -h -t R -j {number} | grep -q . && exit; done")
+    await life.runs(number)
     (refused,) = await life.site.ended(await life.site.ask(life.instance_id, "stop"))
     assert refused.error is not None
     assert refused.error.code == "jobs_run"
@@ -272,7 +279,7 @@ async def test_a_stop_refuses_while_jobs_run_unless_told_what_to_do(life: Life) 
 async def test_a_restart_keeps_running_jobs(life: Life) -> None:
     await life.quiet()
     number = (await life.run("sbatch --parsable --wrap 'sleep 300'")).strip()
-    await life.run(f"for i in $(seq 100); do squeue -h -t R -j {number} | grep -q . && exit; done")
+    await life.runs(number)
     pid = await life.run("systemctl show -P MainPID slurmctld")
     await succeeded(life.site, await life.site.ask(life.instance_id, "restart"))
     assert await life.run("systemctl show -P MainPID slurmctld") != pid

@@ -1,9 +1,9 @@
 """The keyring's file: made once, shared by all replicas, never silently replaced."""
 
+import asyncio
 import dataclasses
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -83,21 +83,25 @@ async def test_what_is_in_use_stays_when_the_file_is_lost(platform: Platform) ->
     assert (await keyring_of(platform)).ids == before.ids
 
 
-def test_the_command_rotates(platform: Platform) -> None:
+async def test_the_command_rotates(platform: Platform) -> None:
     folder = platform.settings.data_dir
     keys_create(folder / "keyring.json")
 
-    def said(*words: str) -> list[str]:
+    async def said(*words: str) -> list[str]:
         command = [str(Path(sys.executable).with_name("gpuaas-platform")), "keyring", *words]
         environment = {**os.environ, "GPUAAS_DATA_DIR": str(folder)}
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        return run.stdout.splitlines()
+        running = await asyncio.create_subprocess_exec(
+            *command, env=environment, stdout=asyncio.subprocess.PIPE
+        )
+        told, _ = await running.communicate()
+        assert running.returncode == 0
+        return told.decode().splitlines()
 
-    [first] = said("show")
+    [first] = await said("show")
     assert first.endswith("in use")
-    [told] = said("rotate")
+    [told] = await said("rotate")
     new = told.split()[0]
-    assert said("show") == [first.split()[0], f"{new}  in use"]
+    assert await said("show") == [first.split()[0], f"{new}  in use"]
 
 
 def _replica(platform: Platform, path: Path) -> Platform:
