@@ -16,9 +16,10 @@ import pytest
 
 from gpuaas_contract.apps import AppInstance, InstanceUpdate, Member, Operation
 from gpuaas_contract.custody import RuntimeSecret
+from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import Health, InstanceStatus, MemberStatus, OperationStatus
 from gpuaas_lab import Machine
-from gpuaas_sdk import Request
+from gpuaas_sdk import ProblemError, Request
 from gpuaas_slurm.onmachine.residue import residue_env, residue_found
 from gpuaas_slurm.onmachine.scripts import script_text
 from tools.ground import Ground
@@ -304,22 +305,36 @@ async def test_a_changed_file_and_a_dead_daemon_are_repaired_without_being_asked
 
 
 async def test_new_settings_become_the_next_generation(life: Life) -> None:
-    instance = await life.site.instance(life.instance_id)
-    settings = json.loads(json.dumps(instance.settings))
-    settings["settings"]["partitions"] = [{"name": "main"}, {"name": "short", "max_minutes": 10}]
-    request = Request(
-        "PATCH",
-        f"/app-instances/{life.instance_id}",
-        InstanceUpdate(settings=settings),
-        if_match=f'"{instance.revision}"',
+    partitions = [{"name": "main"}, {"name": "short", "max_minutes": 10}]
+
+    async def changed() -> bool:
+        """False when the controller said something of the instance in between: read it again."""
+        instance = await life.site.instance(life.instance_id)
+        settings = json.loads(json.dumps(instance.settings))
+        settings["settings"]["partitions"] = partitions
+        path, wanted = f"/app-instances/{life.instance_id}", InstanceUpdate(settings=settings)
+        request = Request("PATCH", path, wanted, if_match=f'"{instance.revision}"')
+        try:
+            await life.site.admin.call(request, AppInstance)
+        except ProblemError as error:
+            if error.code is ErrorCode.PRECONDITION_FAILED:
+                return False
+            raise
+        return True
+
+    await until(changed, bool)
+    try:
+        await succeeded(life.site, await life.site.ask(life.instance_id, "reconcile"))
+    except ProblemError as error:  # the controller saw the new settings first
+        if error.code is not ErrorCode.OPERATION_IN_PROGRESS:
+            raise
+    found = await until(
+        lambda: life.site.instance(life.instance_id),
+        lambda one: one.settings_applied_revision == one.settings_revision,
     )
-    await life.site.admin.call(request, AppInstance)
-    await succeeded(life.site, await life.site.ask(life.instance_id, "reconcile"))
-    assert "10:00" in await life.run("sinfo -h -p short -o %l")
-    found = await life.site.instance(life.instance_id)
     assert found.adapter_detail is not None
     assert found.adapter_detail.detail["generation"] == 2
-    assert found.settings_applied_revision == found.settings_revision
+    assert "10:00" in await life.run("sinfo -h -p short -o %l")
 
 
 async def test_decommissioning_leaves_nothing_and_proves_it(life: Life) -> None:
