@@ -334,7 +334,7 @@ async def test_new_settings_become_the_next_generation(life: Life) -> None:
     )
     assert found.adapter_detail is not None
     assert found.adapter_detail.detail["generation"] == 2
-    assert "10:00" in await life.run("sinfo -h -p short -o %l")
+    await until(lambda: life.run("sinfo -h -p short -o %l"), lambda said: "10:00" in said)
 
 
 async def test_decommissioning_leaves_nothing_and_proves_it(life: Life) -> None:
