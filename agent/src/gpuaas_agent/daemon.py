@@ -28,7 +28,7 @@ from gpuaas_agent.supervise import MARK_SPACE
 from gpuaas_agent.trust import NotTrusted, Trust
 from gpuaas_agent.unit import unit_refresh
 from gpuaas_agent.updating import NotUpdated, agent_update
-from gpuaas_agent.wire import Ask, Refused, Unreachable, Wire
+from gpuaas_agent.wire import Ask, Refused, Unreachable, Wire, pause_after
 
 POLL_SECONDS = 25
 HELD_MOST = 256
@@ -229,7 +229,7 @@ class Agent:
         return True
 
     async def _facts_forever(self) -> None:
-        await asyncio.sleep(random.uniform(5, 15))  # noqa: S311 - no secret
+        await asyncio.sleep(random.uniform(5, 15))  # noqa: S311 - spreads load, guards nothing
         while True:
             reference = self._now()
             reader = await machine_reader(self._places.root)
@@ -239,13 +239,13 @@ class Agent:
                 await asyncio.to_thread(self._say, "/agent/facts", {"facts": facts}, "")
             except (Unreachable, Refused, ProgramFailed) as error:
                 log(f"facts were not reported: {error}")
-            await asyncio.sleep(FACTS_SECONDS * random.uniform(0.9, 1.1))  # noqa: S311 - no secret
+            await asyncio.sleep(FACTS_SECONDS * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load, guards nothing
 
     async def _trouble(self, error: Exception, attempt: int) -> int:
         """Wait a while: longer each time, and not all machines at once."""
         if isinstance(error, Refused) and error.status == 401:
             self._identity.token_drop()
-        delay = min(0.5 * 2.0 ** min(attempt, 10), 30.0) * random.uniform(0.7, 1.3)  # noqa: S311 - no secret
+        delay = pause_after(attempt)
         if isinstance(error, Refused) and error.status == 401 and attempt > 5:
             delay = _GONE  # it does not know us: only a person can help
         if attempt in {0, 3} or attempt % 20 == 0:

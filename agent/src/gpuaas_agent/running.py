@@ -7,7 +7,6 @@ begun and has no result when nothing of it runs any more is reported as interrup
 
 import asyncio
 import base64
-import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from gpuaas_agent import delivering, scripts
 from gpuaas_agent.delivering import Failed, Interrupted, Stopper
 from gpuaas_agent.journal import Entry
 from gpuaas_agent.places import Places
-from gpuaas_agent.wire import Refused, Unreachable, Wire
+from gpuaas_agent.wire import Refused, Unreachable, Wire, pause_after
 
 OUTPUT_CHUNK = 64 * 1024
 _LOOK_SECONDS = 0.2
@@ -164,7 +163,7 @@ async def _artifact(tools: Tools, running: Running) -> dict[str, Any]:
                 delivering.artifact_put, tools.wire, spec, source, running.stopper
             )
         except Unreachable:
-            await asyncio.sleep(_backoff(attempt))
+            await asyncio.sleep(pause_after(attempt))
             attempt += 1
         except Refused:
             refusals += 1  # the way was open for a while only: ask for another, but not for ever
@@ -247,10 +246,5 @@ async def _asked(tools: Tools, entry: Entry, word: str, body: dict[str, Any] | N
             path = f"/agent/tasks/{entry.task_id}/{word}"
             return await asyncio.to_thread(tools.say, path, body, story)
         except Unreachable:
-            await asyncio.sleep(_backoff(attempt))
+            await asyncio.sleep(pause_after(attempt))
             attempt += 1
-
-
-def _backoff(attempt: int) -> float:
-    """Soon at first, at most half a minute, never all machines at once."""
-    return min(0.5 * 2.0 ** min(attempt, 10), 30.0) * random.uniform(0.7, 1.3)  # noqa: S311 - no secret

@@ -8,6 +8,7 @@ of what is said.
 import contextlib
 import http.client
 import json
+import random
 import ssl
 import threading
 from collections.abc import Callable
@@ -179,3 +180,8 @@ def _parsed(data: bytes) -> Any:  # noqa: ANN401 - JSON
         if isinstance(document, dict):
             return document
     return {}
+
+
+def pause_after(attempt: int) -> float:
+    """Seconds before the next try: soon at first, at most half a minute, never all at once."""
+    return min(0.5 * 2.0 ** min(attempt, 10), 30.0) * random.uniform(0.7, 1.3)  # noqa: S311 - spreads load, guards nothing
