@@ -2,7 +2,6 @@
  * shown; delivered sealed to the service account that reads them. */
 
 import Button from "@cloudscape-design/components/button";
-import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { JsonObject, Place, Schemas } from "../../api/contract.ts";
@@ -11,13 +10,14 @@ import { useCan } from "../../app/access.ts";
 import { FormDialog } from "../../forms/form-dialog.tsx";
 import { NAME, objectOf } from "../../forms/own-schemas.ts";
 import { useList } from "../../live/use-list.ts";
+import { type Change, changeColumn } from "../../widgets/change-column.tsx";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Status } from "../../widgets/status.tsx";
 
 type Credential = Schemas["AccessCredential"];
-type Dialog = { kind: "new" } | { kind: "rotate" | "revoke"; of: Credential };
+type Dialog = { kind: "new" } | Change<Credential>;
 
 const PRIVATE_KEY: JsonObject = {
   title: "Private key",
@@ -52,7 +52,7 @@ export function Credentials({ place }: { readonly place: Place }) {
         description="For machines that cannot trust the platform's certificates."
         list={list}
         idOf={({ id }) => id}
-        columns={[...COLUMNS, ...(manages ? [actColumn(setDialog)] : [])]}
+        columns={[...COLUMNS, ...(manages ? [changeColumn(setDialog)] : [])]}
         actions={add}
         empty={
           <Empty title="None is needed, as a rule" action={add}>
@@ -193,29 +193,3 @@ const COLUMNS: readonly Column<Credential>[] = [
     value: (one) => one.expires_at,
   },
 ];
-
-function actColumn(open: (dialog: Dialog) => void): Column<Credential> {
-  return {
-    id: "act",
-    header: "Change",
-    cell: (of) =>
-      of.status === "active" && (
-        <SpaceBetween size="xs" direction="horizontal">
-          <Button
-            variant="inline-link"
-            ariaLabel={`Rotate ${of.name}`}
-            onClick={() => open({ kind: "rotate", of })}
-          >
-            Rotate
-          </Button>
-          <Button
-            variant="inline-link"
-            ariaLabel={`Revoke ${of.name}`}
-            onClick={() => open({ kind: "revoke", of })}
-          >
-            Revoke
-          </Button>
-        </SpaceBetween>
-      ),
-  };
-}

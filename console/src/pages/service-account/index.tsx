@@ -16,6 +16,7 @@ import { FormDialog } from "../../forms/form-dialog.tsx";
 import { objectOf } from "../../forms/own-schemas.ts";
 import { useList } from "../../live/use-list.ts";
 import { useLive } from "../../live/use-live.ts";
+import { type Change, changeColumn } from "../../widgets/change-column.tsx";
 import { Copy, CopyBlock } from "../../widgets/copy.tsx";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
@@ -71,7 +72,7 @@ export default function ServiceAccountPage({ params }: PageProps) {
   );
 }
 
-type Dialog = { kind: "new" } | { kind: "rotate" | "revoke"; of: Key };
+type Dialog = { kind: "new" } | Change<Key>;
 
 function Keys({ account }: { readonly account: Account }) {
   const can = useCan();
@@ -112,7 +113,7 @@ function Keys({ account }: { readonly account: Account }) {
         title="Keys"
         list={list}
         idOf={({ id }) => id}
-        columns={[...COLUMNS, ...(manages ? [actColumn(setDialog)] : [])]}
+        columns={[...COLUMNS, ...(manages ? [changeColumn(setDialog)] : [])]}
         actions={manages && <Button onClick={() => setDialog({ kind: "new" })}>Make a key</Button>}
         empty={<Empty title="No key yet">A key is exchanged for tokens of minutes.</Empty>}
       />
@@ -230,29 +231,3 @@ const COLUMNS: readonly Column<Key>[] = [
     value: (one) => one.expires_at,
   },
 ];
-
-function actColumn(open: (dialog: Dialog) => void): Column<Key> {
-  return {
-    id: "act",
-    header: "Change",
-    cell: (of) =>
-      of.status === "active" && (
-        <SpaceBetween size="xs" direction="horizontal">
-          <Button
-            variant="inline-link"
-            ariaLabel={`Rotate ${of.name}`}
-            onClick={() => open({ kind: "rotate", of })}
-          >
-            Rotate
-          </Button>
-          <Button
-            variant="inline-link"
-            ariaLabel={`Revoke ${of.name}`}
-            onClick={() => open({ kind: "revoke", of })}
-          >
-            Revoke
-          </Button>
-        </SpaceBetween>
-      ),
-  };
-}
