@@ -29,6 +29,12 @@ DESCRIBED = Path(__file__).parents[3] / "apps/slurm/tests/unit/clusters"
 FIRST_START = ("state file", "NOTE: Trying backup", "may be lost", "No last decay", "to recover")
 """What a controller says when it has never run before and finds nothing to recall."""
 
+CLIENT_LEFT = "experienced error[104]: Connection reset by peer"
+"""What slurmdbd says when a sacctmgr ends before it has read the answer to its goodbye.
+
+Which of the two is faster is chance, and sacctmgr is what a start waits with until it answers.
+"""
+
 
 @pytest.fixture(params=SUITES)
 async def cluster(
@@ -173,8 +179,9 @@ async def test_a_second_start_complains_of_nothing(cluster: Deployed) -> None:
     for machine in cluster.lab.machines:
         await machine.run("systemctl restart slurmd")
     await node_when(cluster, "n2", lambda node: node.schedulable)
-    for service in ("slurmdbd", "slurmctld"):
-        assert await cluster.complaints(cluster.controller, service) == []
+    said = await cluster.complaints(cluster.controller, "slurmdbd")
+    assert [line for line in said if CLIENT_LEFT not in line] == []
+    assert await cluster.complaints(cluster.controller, "slurmctld") == []
     for machine in cluster.lab.machines:
         assert await cluster.complaints(machine, "slurmd") == []
 
