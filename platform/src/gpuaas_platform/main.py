@@ -5,6 +5,7 @@ The only module that reads settings and starts processes.
 
 import argparse
 import asyncio
+import gc
 import json
 import signal
 import socket
@@ -111,6 +112,10 @@ def _serve(arguments: argparse.Namespace) -> None:
         server = _Server(config, platform)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, server.after_shutdown)
+        # What was imported stays for good, and requests leave few cycles: looking through all of
+        # it every 700 objects is a twentieth of a small mutation.
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
         server.run(sockets=listeners)
 
 

@@ -8,7 +8,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from fastapi.telemetry import TelemetryConfig
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp
 
 from gpuaas_contract.common import API_PREFIX
@@ -101,6 +103,12 @@ class _Described(FastAPI):
         if document is not known:
             document_describe(document)
         return document
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Only what a request needs: whatever nobody caught is the edge's to answer and log."""
+        return ExceptionMiddleware(
+            AsyncExitStackMiddleware(self.router), handlers=self.exception_handlers
+        )
 
 
 def app_make(platform: Platform | None) -> FastAPI:

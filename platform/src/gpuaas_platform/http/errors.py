@@ -50,7 +50,10 @@ def problem_response(error: PlatformError, correlation_id: str) -> Response:
 
 
 def errors_install(app: FastAPI) -> None:
-    """Register the handlers: each turns one family of exceptions into a `PlatformError`."""
+    """Register the handlers: each turns one family of exceptions into a `PlatformError`.
+
+    What none of them knows is the edge's to answer and log.
+    """
     translations: dict[type[Exception], Callable[[Any], PlatformError]] = {
         PlatformError: lambda error: error,
         RequestValidationError: _from_validation,
@@ -59,7 +62,6 @@ def errors_install(app: FastAPI) -> None:
         UnicodeEncodeError: _from_data,
         asyncpg.DeadlockDetectedError: _from_contention,
         asyncpg.SerializationError: _from_contention,
-        Exception: _from_unknown,
     }
     for kind, translate in translations.items():
         app.add_exception_handler(kind, _handler(translate))
@@ -120,8 +122,3 @@ def _from_data(error: Exception) -> PlatformError:
 def _from_contention(error: Exception) -> PlatformError:
     _log.warning("transaction_contended", error=type(error).__name__)
     return Unavailable("The database")
-
-
-def _from_unknown(_: Exception) -> PlatformError:
-    """The edge logs it, with the correlation id that the answer names."""
-    return PlatformError(ErrorCode.INTERNAL, "The platform failed; it has been logged.")

@@ -3,6 +3,10 @@
 Every mutating route calls `mutate(call, action, handler)`. The handler gets a `Work`, authorises,
 changes state through stores, names the target, emits events and returns an `Answer`. What was not
 committed was not answered; what was answered is answered again for the same idempotency key.
+
+A key is taken at the end, together with the answer: nearly every request is the first of its key,
+and pays nothing for it before. One that is not finds the key taken, or fails because of what its
+twin did; either way all of it is rolled back and it gets the twin's answer.
 """
 
 import contextlib
@@ -166,16 +170,18 @@ async def refusal_record(
 async def _committed(call: Call, action: str, handler: Handler[B]) -> Response:
     """The transaction of a mutation, or the answer of its twin that came before."""
     key_hash = _key_hash(call)
-    async with call.db.transaction() as conn:
-        if key_hash is not None:
-            replay = await _reserve(call, conn, key_hash)
-            if replay is not None:
-                telemetry.MUTATIONS.labels(action, "replayed").inc()
-                return replay
-        work = Work(call, conn, call.platform.clock.now(), action)
-        answer = await handler(work)
-        body = answer.body.model_dump_json().encode() if answer.body is not None else b""
-        await _journal(work, answer, body, key_hash)
+    try:
+        async with call.db.transaction() as conn:
+            work = Work(call, conn, call.platform.clock.now(), action)
+            answer = await handler(work)
+            body = answer.body.model_dump_json().encode() if answer.body is not None else b""
+            await _journal(work, answer, body, key_hash)
+    except Exception as error:
+        replay = None if key_hash is None else await _answered_before(call, key_hash, error)
+        if replay is None:
+            raise
+        telemetry.MUTATIONS.labels(action, "replayed").inc()
+        return replay
     telemetry.MUTATIONS.labels(action, "done").inc()
     call.platform.signals.send(work.topics)
     return _response(answer.status, body, answer.headers)
@@ -193,8 +199,8 @@ async def _failure_record(call: Call, action: str, error: Exception) -> None:
     call.platform.signals.send(("audit",))
 
 
-_JOURNAL = "SELECT journal($1, $2, $3, $4, $5, $6::smallint, $7, $8, $9)"
-_NO_ANSWER = (None, None, None, None, None, False)
+_JOURNAL = "SELECT journal($1, $2, $3, $4, $5, $6, $7::smallint, $8, $9, $10)"
+_NO_ANSWER = (None, None, None, None, None, None, False)
 
 
 def _key_hash(call: Call) -> bytes | None:
@@ -203,29 +209,22 @@ def _key_hash(call: Call) -> bytes | None:
     return hashlib.sha256(call.idempotency_key.encode()).digest()
 
 
-async def _reserve(call: Call, conn: Connection, key_hash: bytes) -> Response | None:
-    """Take the key, waiting for a twin in flight; the twin's answer when it was first."""
-    taken = await conn.fetchval(
-        "INSERT INTO idempotency (caller, key_hash, request_hash, at) VALUES ($1, $2, $3, $4)"
-        " ON CONFLICT (caller, key_hash) DO NOTHING RETURNING true",
-        call.caller.id,
-        key_hash,
-        call.request_hash,
-        call.platform.clock.now(),
-    )
-    if taken:
+async def _answered_before(call: Call, key_hash: bytes, error: Exception) -> Response | None:
+    """What this key's first request was answered, waiting for it while it is in flight.
+
+    None when this is the first: then it failed by itself.
+    """
+    if isinstance(error, PlatformError) and error.code is ErrorCode.UNAVAILABLE:
         return None
-    row = await conn.fetchrow(
-        "SELECT request_hash, status, headers, answer, sealed FROM idempotency"
-        " WHERE caller = $1 AND key_hash = $2",
-        call.caller.id,
-        key_hash,
-    )
-    if row is None or row["request_hash"] != call.request_hash:
+    async with call.db.connection() as conn:
+        row = await conn.fetchrow("SELECT * FROM answered_before($1, $2)", call.caller.id, key_hash)
+    if row is None:
+        return None
+    if row["request_hash"] != call.request_hash:
         raise PlatformError(
             ErrorCode.IDEMPOTENCY_CONFLICT,
             "This idempotency key was used for another request; use a new key.",
-        )
+        ) from error
     body = bytes(row["answer"])
     if row["sealed"]:
         body = _unseal(call, body)
@@ -245,7 +244,8 @@ async def _journal(work: Work, answer: Answer[B], body: bytes, key_hash: bytes |
     if key_hash is not None:
         kept = _seal(call, body) if answer.secret else body
         stored = (
-            call.caller.id, key_hash, answer.status, dict(answer.headers), kept, answer.secret,
+            call.caller.id, key_hash, call.request_hash,
+            answer.status, dict(answer.headers), kept, answer.secret,
         )  # fmt: skip
     place = work.targets[0][1].place
     _span_describe(work, place)

@@ -83,12 +83,13 @@ async def retention_sweep(conn: Connection, table: str, before: datetime, batch:
     return int(status.rsplit(" ", 1)[1])
 
 
-# The events' index is by number, which follows time closely: only the oldest are looked at.
+# Events are found by their number and requests by their id, which follow time closely: only the
+# oldest are looked at.
 _SWEEPS = {
     "events": "DELETE FROM events WHERE seq IN (SELECT seq FROM"
     " (SELECT seq, at FROM events ORDER BY seq LIMIT $2) AS oldest WHERE at < $1)",
-    "requests": "DELETE FROM requests WHERE id IN"
-    " (SELECT id FROM requests WHERE at < $1 ORDER BY at LIMIT $2)",
+    "requests": "DELETE FROM requests WHERE id IN (SELECT id FROM"
+    " (SELECT id, at FROM requests ORDER BY id LIMIT $2) AS oldest WHERE at < $1)",
     "idempotency": "DELETE FROM idempotency WHERE (caller, key_hash) IN"
     " (SELECT caller, key_hash FROM idempotency WHERE at < $1 ORDER BY at LIMIT $2)",
 }
