@@ -1,4 +1,4 @@
-"""Who is calling: from a bearer token or a session cookie to a `Caller`, one statement a request.
+"""Who is calling: from a bearer token or a session cookie to a `Caller`.
 
 Wired into the platform by `main.py`. Other rooms that know callers of their own (machines) register
 a resolver for their tokens' prefix in the platform's parts: `authenticator:<prefix>`.
@@ -19,6 +19,7 @@ from gpuaas_contract.identity import (
     SESSION_PREFIX,
 )
 from gpuaas_platform.identity.credentials import csrf_matches, secret_hash
+from gpuaas_platform.identity.parts import parts_of
 from gpuaas_platform.identity.rules import grants_narrowed, role_grants, role_permissions
 from gpuaas_platform.identity.store import tokens as store
 from gpuaas_platform.kernel.call import Platform
@@ -74,15 +75,15 @@ async def _by_cookie(platform: Platform, request: Request) -> Caller:
 
 
 async def _by_secret(platform: Platform, secret: str, prefix: str) -> Caller:
+    row = await parts_of(platform).tokens.resolve(secret_hash(secret))
+    if row is None or not row["alive"] or _KINDS[row["kind"]] != prefix:
+        raise _nobody("The token is not known, or it was revoked.")
     now = platform.clock.now()
-    async with platform.db.connection() as conn:
-        row = await store.token_resolve(conn, secret_hash(secret), now)
-        if row is None or not row["alive"] or _KINDS[row["kind"]] != prefix:
-            raise _nobody("The token is not known, or it was revoked.")
-        ends = [row["expires_at"], row["idle_until"], row["key_expires_at"]]
-        if any(end is not None and end <= now for end in ends):
-            raise PlatformError(ErrorCode.TOKEN_EXPIRED, "Get a new token, or sign in again.")
-        if row["kind"] != "access" and _touch_due(row["last_used_at"], now):
+    ends = [row["expires_at"], row["idle_until"], row["key_expires_at"]]
+    if any(end is not None and end <= now for end in ends):
+        raise PlatformError(ErrorCode.TOKEN_EXPIRED, "Get a new token, or sign in again.")
+    if row["kind"] != "access" and _touch_due(row["last_used_at"], now):
+        async with platform.db.connection() as conn:
             await store.token_touch(conn, row["id"], now, _idle_until(platform, row, now))
     return _caller(row)
 

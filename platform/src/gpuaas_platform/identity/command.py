@@ -17,6 +17,7 @@ from gpuaas_contract.identity import PASSWORD_MIN
 from gpuaas_platform.identity.bootstrap import AdminWish, admin_create, password_from
 from gpuaas_platform.identity.parts import Parts, parts_keep
 from gpuaas_platform.identity.passwords import Passwords
+from gpuaas_platform.identity.resolving import Resolver
 from gpuaas_platform.identity.store import people
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.problems import PlatformError
@@ -49,7 +50,7 @@ def admin_parser_add(commands: "Commands", create: Run) -> None:
 
 async def admin_create_run(platform: Platform, arguments: argparse.Namespace) -> None:
     """Make the administrator and say what was done."""
-    parts_keep(platform, Parts(Passwords()))
+    parts_keep(platform, Parts(Passwords(), Resolver(platform.db, platform.clock)))
     await platform.db.open()
     try:
         password, generated = await _password(platform, arguments)

@@ -12,6 +12,7 @@ from gpuaas_platform.identity.bootstrap import bootstrap_from_settings
 from gpuaas_platform.identity.oidc import Provider
 from gpuaas_platform.identity.parts import Parts, parts_keep
 from gpuaas_platform.identity.passwords import Passwords
+from gpuaas_platform.identity.resolving import Resolver
 from gpuaas_platform.identity.store import throttles, tokens
 from gpuaas_platform.identity.throttle import QUIET
 from gpuaas_platform.kernel.call import Platform
@@ -29,7 +30,8 @@ async def identity_life(platform: Platform) -> AsyncIterator[None]:
     async with httpx2.AsyncClient(timeout=_PROVIDER_SECONDS) as http:
         configured = platform.settings.oidc_issuer is not None
         provider = Provider(platform.settings, http) if configured else None
-        parts_keep(platform, Parts(Passwords(), provider))
+        resolver = Resolver(platform.db, platform.clock)
+        parts_keep(platform, Parts(Passwords(), resolver, provider))
         await bootstrap_from_settings(platform)
         async with loop_running(platform.signals, sweep):
             yield

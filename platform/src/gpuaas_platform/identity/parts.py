@@ -5,6 +5,7 @@ from typing import Final
 
 from gpuaas_platform.identity.oidc import Provider
 from gpuaas_platform.identity.passwords import Passwords
+from gpuaas_platform.identity.resolving import Resolver
 from gpuaas_platform.kernel.call import Platform
 
 _PART: Final = "identity"
@@ -12,9 +13,10 @@ _PART: Final = "identity"
 
 @dataclass(frozen=True)
 class Parts:
-    """The password hasher, and the OIDC provider where one is configured."""
+    """The password hasher, who looks tokens up, and the OIDC provider where one is configured."""
 
     passwords: Passwords
+    tokens: Resolver
     provider: Provider | None = None
 
 

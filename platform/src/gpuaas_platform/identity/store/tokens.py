@@ -1,6 +1,6 @@
 """SQL of what requests are authenticated by: access tokens, personal tokens, browser sessions.
 
-`token_resolve` is the hot path: one statement per request, by a unique index.
+`tokens_resolve` is the hot path: one statement for every request, by a unique index.
 """
 
 from dataclasses import dataclass
@@ -10,38 +10,43 @@ from gpuaas_platform.identity.store.tenancy import LAST
 from gpuaas_platform.kernel.database import Connection, Record
 
 # The token, whether everything it hangs on is alive, and what its principal holds now. Bindings
-# inside a deactivated tenant or project do not count. The few rows a binding hangs on are looked up
-# one by one (subqueries, not joins), so that no plan ever reads a whole table.
+# inside a deactivated tenant or project do not count. Each hash is looked up by itself (OFFSET 0 is
+# the fence that keeps the planner from joining all of them), and so are the few rows a binding
+# hangs on, so that no plan ever reads a whole table.
 _RESOLVE = """
-SELECT t.id, t.kind, t.user_id, t.service_account_id, t.expires_at, t.idle_until, t.last_used_at,
-       t.permissions, t.org_id AS narrow_org, t.project_id AS narrow_project,
-       coalesce(u.org_id, s.org_id) AS org_id, s.project_id, k.expires_at AS key_expires_at,
-       t.revoked_at IS NULL AND k.revoked_at IS NULL AND coalesce(home.active, true)
-       AND CASE WHEN t.user_id IS NULL THEN s.active AND p.active ELSE u.active END AS alive,
-       held.bindings
-FROM tokens t
-LEFT JOIN users u ON u.id = t.user_id
-LEFT JOIN service_accounts s ON s.id = t.service_account_id
-LEFT JOIN service_account_keys k ON k.id = t.key_id
-LEFT JOIN projects p ON p.id = s.project_id
-LEFT JOIN tenants home ON home.id = coalesce(u.org_id, s.org_id)
-LEFT JOIN LATERAL (
-    SELECT jsonb_agg(jsonb_build_array(
-               b.role_name, (SELECT r.permissions FROM roles r WHERE r.id = b.role_id),
-               b.org_id, b.project_id)) AS bindings
-    FROM role_bindings b
-    WHERE b.principal_id = coalesce(t.user_id, t.service_account_id)
-      AND (b.expires_at IS NULL OR b.expires_at > $2)
-      AND coalesce((SELECT o.active FROM tenants o WHERE o.id = b.org_id), true)
-      AND coalesce((SELECT q.active FROM projects q WHERE q.id = b.project_id), true)
-) AS held ON true
-WHERE t.hash = $1
+SELECT asked.hash, found.*
+FROM unnest($1::bytea[]) AS asked (hash), LATERAL (
+    SELECT t.id, t.kind, t.user_id, t.service_account_id, t.expires_at, t.idle_until,
+           t.last_used_at, t.permissions, t.org_id AS narrow_org, t.project_id AS narrow_project,
+           coalesce(u.org_id, s.org_id) AS org_id, s.project_id, k.expires_at AS key_expires_at,
+           t.revoked_at IS NULL AND k.revoked_at IS NULL AND coalesce(home.active, true)
+           AND CASE WHEN t.user_id IS NULL THEN s.active AND p.active ELSE u.active END AS alive,
+           held.bindings
+    FROM tokens t
+    LEFT JOIN users u ON u.id = t.user_id
+    LEFT JOIN service_accounts s ON s.id = t.service_account_id
+    LEFT JOIN service_account_keys k ON k.id = t.key_id
+    LEFT JOIN projects p ON p.id = s.project_id
+    LEFT JOIN tenants home ON home.id = coalesce(u.org_id, s.org_id)
+    LEFT JOIN LATERAL (
+        SELECT jsonb_agg(jsonb_build_array(
+                   b.role_name, (SELECT r.permissions FROM roles r WHERE r.id = b.role_id),
+                   b.org_id, b.project_id)) AS bindings
+        FROM role_bindings b
+        WHERE b.principal_id = coalesce(t.user_id, t.service_account_id)
+          AND (b.expires_at IS NULL OR b.expires_at > $2)
+          AND coalesce((SELECT o.active FROM tenants o WHERE o.id = b.org_id), true)
+          AND coalesce((SELECT q.active FROM projects q WHERE q.id = b.project_id), true)
+    ) AS held ON true
+    WHERE t.hash = asked.hash
+    OFFSET 0
+) AS found
 """
 
 
-async def token_resolve(conn: Connection, token_hash: bytes, now: datetime) -> Record | None:
-    """A token by its hash, with what its principal holds at this moment."""
-    return await conn.fetchrow(_RESOLVE, token_hash, now)
+async def tokens_resolve(conn: Connection, hashes: list[bytes], now: datetime) -> list[Record]:
+    """Tokens by their hashes, with what their principals hold at this moment."""
+    return await conn.fetch(_RESOLVE, hashes, now)
 
 
 async def token_touch(
