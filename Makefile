@@ -35,7 +35,7 @@ test: ## Run everything: lint, types, boundaries, then every test on real server
 check: ## Lint, types, boundaries and unit tests (under a minute when warm)
 	$(SETUP) env
 	@$(MAKE) --no-print-directory lint console-check
-	$(BIN)/python -m pytest -q -m "not slow" $(UNIT) tests/architecture
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(UNIT) tests/architecture
 
 lint:
 	$(BIN)/ruff check --quiet
