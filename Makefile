@@ -65,6 +65,7 @@ openapi: ## Write openapi/v1.json, the public contract, from the code, and the c
 	$(BIN)/gpuaas-platform openapi > openapi/v1.json.new
 	@mv openapi/v1.json.new openapi/v1.json
 	@$(BIN)/python -m tools.cli_contract
+	@$(BIN)/python -m tools.cli_surface
 
 docs: ## Write the pages in docs/ that the code already says (settings, states, permissions)
 	$(SETUP) env

@@ -45,7 +45,7 @@ def rendered(document: Node) -> dict[str, str]:
     """The files as they should be."""
     book = Book(document)
     commands = {"version": document["info"]["version"], "operations": book.operations()}
-    return {"commands.json": _lines(commands), "schemas.json": _lines(document["components"])}
+    return {"commands.json": lines(commands), "schemas.json": lines(document["components"])}
 
 
 class Book:
@@ -185,7 +185,7 @@ def _name(schema: Node) -> str:
     return str(schema.get("$ref", "")).rpartition("/")[2]
 
 
-def _lines(data: Node) -> str:
+def lines(data: Node) -> str:
     """JSON with one entry a line, so that a change reads well; keys keep their order."""
     parts = []
     for key, value in data.items():

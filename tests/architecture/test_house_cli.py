@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tools import cli_contract, rbac
+from tools import cli_contract, cli_surface, rbac
 
 
 def test_the_digest_is_up_to_date() -> None:
@@ -12,6 +12,10 @@ def test_the_digest_is_up_to_date() -> None:
     found = {name: (cli_contract.DATA / name).read_text() for name in wanted}
 
     assert found == wanted, "make openapi"
+
+
+def test_help_and_completion_know_the_commands_there_are() -> None:
+    assert cli_surface.FILE.read_text() == cli_surface.rendered(), "make openapi"
 
 
 def test_every_operation_is_a_command() -> None:

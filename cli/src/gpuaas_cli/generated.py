@@ -25,16 +25,10 @@ _KINDS: dict[str, Any] = {"integer": int, "number": float, "switch": bool}
 
 def noun_app(noun: str, verbs: Iterable[Operation], *, names: tuple[str, ...] = ()) -> App:
     """A noun with its verbs."""
-    found = tuple(verbs)
-    app = App(name=(noun, *names), help=noun_help(found))
-    for one in found:
+    app = App(name=(noun, *names))
+    for one in verbs:
         app.command(command(one), name=one.verb, alias="read" if one.verb == "show" else ())
     return app
-
-
-def noun_help(verbs: Iterable[Operation]) -> str:
-    """The one line of a noun in the list of commands."""
-    return ", ".join(one.verb for one in verbs)
 
 
 def command(operation: Operation) -> Callable[..., int]:

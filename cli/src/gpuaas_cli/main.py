@@ -1,93 +1,17 @@
-"""`gpuaas`: the command line. Only what a command line names is loaded, so starting is quick.
+"""`gpuaas`: the command line. Help, version and completion are answered before anything is loaded.
 
 Exit codes: 0 ok, 1 client, 2 server, 3 auth, 4 not found, 5 conflict, 6 operation failed.
 """
 
 import sys
 from collections.abc import Sequence
-from functools import cache
-from importlib.metadata import version
+from importlib import import_module
 from itertools import takewhile
 
-from cyclopts import App, CycloptsError, Group
+from gpuaas_cli.surface import command_at
 
-from gpuaas_cli.book import noun_names, noun_operations
-from gpuaas_cli.generated import noun_app, noun_help
-
-_EVERYDAY = Group("Everyday", sort_key=1)
-_LOOKING = Group("Looking into things", sort_key=2)
-_PROVING = Group("Proving it", sort_key=3)
-
-# Name, module:function, one line of help, group.
-_COMMANDS = (
-    ("login", "login:login", "Sign in and keep it as a context.", _EVERYDAY),
-    ("logout", "login:logout", "End the token of a context and forget it.", _EVERYDAY),
-    ("whoami", "whoami:whoami", "Show who you are and what you may do where.", _EVERYDAY),
-    ("status", "status:status", "Show whether the platform is ready.", _EVERYDAY),
-    ("deploy", "deploy:deploy", "Deploy an app of the catalog.", _EVERYDAY),
-    ("ssh", "ssh:ssh", "Log in to an allocation by a certificate of minutes.", _EVERYDAY),
-    ("ssh-config", "ssh:ssh_config", "Print an entry for your own ssh.", _EVERYDAY),
-    ("trace", "trace:trace", "Show everything that carries a correlation id.", _LOOKING),
-    ("explain", "explain:explain", "Explain a noun, or one of its fields.", _LOOKING),
-    ("schema", "explain:schema", "Print a type as JSON Schema.", _LOOKING),
-    ("api", "api:api", "Call any route of the API with your identity.", _LOOKING),
-    ("completion", "completion:completion", "Print the completion of a shell.", _LOOKING),
-    ("smoke", "proof.commands:smoke", "Run the day-2 smoke test of an app.", _PROVING),
-)
-# Verbs made by hand, beside or instead of generated ones.
-_VERBS: dict[str, dict[str, tuple[str, str]]] = {
-    "context": {
-        "list": ("context:context_list", "List the contexts."),
-        "use": ("context:context_use", "Choose the context that is used by default."),
-        "show": ("context:context_show", "Show a context, without its secret."),
-        "set": ("context:context_set", "Choose the tenant and project of a context."),
-        "remove": ("context:context_remove", "Forget a context."),
-    },
-    "instance": {
-        "show": ("instance:show", "Show an instance: status, members, what can be done."),
-        "watch": ("instance:watch", "Follow an instance as it changes."),
-        "run": ("instance:run_operation", "Ask for any operation of the app's manifest."),
-        "delete": ("instance:delete", "Decommission an instance, with proof."),
-    },
-    "member": {
-        "add": ("member:add", "Add members on allocations."),
-        "drain": ("member:drain", "Take members out of service."),
-        "resume": ("member:resume", "Put drained members back into service."),
-        "remove": ("member:remove", "Remove members and clean their machines."),
-        "replace": ("member:replace", "Put another machine in a member's place."),
-    },
-    "operation": {
-        "watch": ("operation:watch", "Follow the steps of an operation."),
-        "retry": ("operation:retry", "Try a failed operation again."),
-        "cancel": ("operation:cancel", "Stop an operation at the next safe point."),
-    },
-    "app": {"check": ("proof.commands:app_check", "Check an app's readiness for onboarding.")},
-    "node": {"enroll": ("node:enroll", "Enrol a host as a node, by one command run on it.")},
-    "artifact": {"publish": ("artifact:publish", "Send a file into an artifact source.")},
-    "mcp": {"serve": ("agents.commands:serve", "Give agents the same verbs as tools.")},
-    "validate": {
-        "slice": ("proof.commands:validate_slice", "Run the founding validation on a machine."),
-    },
-}
-_SINGLE = {name for name, *_ in _COMMANDS} | {"--version"}
-_OTHER_NAMES = {
-    "instance": ("app-instance",),
-    "member": ("worker", "app-member"),
-    "operation": ("op",),
-}
-_HELP = {
-    "context": "platforms and identities you work with",
-    "mcp": "tools for agents",
-    "validate": "prove the contract on a real machine",
-}
-_GROUPS = {
-    "context": _EVERYDAY,
-    "instance": _EVERYDAY,
-    "member": _EVERYDAY,
-    "operation": _EVERYDAY,
-    "mcp": _LOOKING,
-    "validate": _PROVING,
-}
+_HELP = {"--help", "-h"}
+_COMPLETE = "__complete"  # what the scripts of `completion.py` call
 
 
 def main() -> None:
@@ -97,71 +21,22 @@ def main() -> None:
 
 def called(words: Sequence[str]) -> int:
     """Run a command line and return its exit code."""
-    app = make_app(words)
-    try:
-        answer = app(words, exit_on_error=False, print_error=False, result_action="return_value")
-    except CycloptsError as error:
-        sys.stderr.write(
-            f"error: {error}\n  `gpuaas {' '.join(_known(words))} --help` tells more\n"
-        )
-        return 1
-    return answer if isinstance(answer, int) else 0
-
-
-def _known(words: Sequence[str]) -> list[str]:
-    """The words before the first option: what help can be asked about."""
-    return list(takewhile(lambda word: not word.startswith("-"), words))[:2]
-
-
-def make_app(words: Sequence[str], *, whole: bool = False) -> App:
-    """The command line; the verbs only of nouns among these words, unless it shall be whole."""
-    app = App(
-        name="gpuaas",
-        version=lambda: f"gpuaas {version('gpuaas-cli')}",
-        help="""Work with a GPUaaS platform.
-
-        `gpuaas login` keeps a platform and who you are to it as a context; the variables
-        GPUAAS_URL, GPUAAS_TOKEN and GPUAAS_KEY_FILE do without one.
-        """,
-        help_epilogue="Exit codes: 0 ok, 1 client, 2 server, 3 auth, 4 not found, 5 conflict,"
-        " 6 operation failed.",
-    )
-    wanted = None if whole else _wanted(words)
-    for name, target, text, group in _COMMANDS:
-        if wanted in {None, name}:
-            app.command(f"gpuaas_cli.{target}", name=name, help=text, group=group)
-    for noun in sorted({*noun_names(), *_VERBS} - {"whoami"}) if wanted not in _SINGLE else ():
-        if wanted in {None, noun}:
-            app.command(_noun(noun, whole=whole or wanted == noun))
-    return app
-
-
-def _wanted(words: Sequence[str]) -> str | None:
-    """The command or noun a command line begins with; None when all must be shown."""
     first = words[0] if words else ""
     if first == "--version":
-        return first
-    first = next((noun for noun, names in _OTHER_NAMES.items() if first in names), first)
-    return first if first in _SINGLE or first in _VERBS or first in noun_names() else None
+        sys.stdout.write(f"gpuaas {import_module('importlib.metadata').version('gpuaas-cli')}\n")
+        return 0
+    if first == _COMPLETE:
+        return _answered("completion", "answer", words[1:])
+    asked, rest = command_at(words)
+    own = list(takewhile(lambda word: word != "--", rest))
+    whole = not asked.verbs or not own or own[0] in _HELP  # nothing was said that nobody knows
+    if whole and (asked.verbs or _HELP & set(own)):
+        sys.stdout.write(import_module("gpuaas_cli.help_text").help_text(asked))
+        return 0
+    return _answered("tree", "run", words)
 
 
-def _noun(noun: str, *, whole: bool) -> App:
-    generated = noun_operations(noun)
-    names = _OTHER_NAMES.get(noun, ())
-    by_hand = _VERBS.get(noun, {})
-    text = _HELP.get(noun) or noun_help(generated)
-    if not whole:
-        made = App(name=(noun, *names), help=text)
-    else:
-        verbs = [one for one in generated if one.verb not in by_hand]
-        made = noun_app(noun, verbs, names=names)
-        made.help = text
-        for verb, (target, said) in by_hand.items():
-            made.command(f"gpuaas_cli.{target}", name=verb, help=said)
-    made.group = _GROUPS.get(noun) or _room(generated[0].room)
-    return made
-
-
-@cache
-def _room(name: str) -> Group:
-    return Group(f"More: {name}", sort_key=50)
+def _answered(module: str, function: str, words: Sequence[str]) -> int:
+    """Load only what this command line needs, and let it answer."""
+    code: int = getattr(import_module(f"gpuaas_cli.{module}"), function)(words)
+    return code

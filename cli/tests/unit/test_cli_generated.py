@@ -10,12 +10,12 @@ import pytest
 
 from gpuaas_cli.body import body_make, missing, value_set
 from gpuaas_cli.book import Flag, nouns, operation, operations
-from gpuaas_cli.completion import completion
 from gpuaas_cli.explain import explain, schema
-from gpuaas_cli.main import called, make_app
+from gpuaas_cli.main import called
 from gpuaas_cli.options import Body
 from gpuaas_cli.output import show
 from gpuaas_cli.session import Stop
+from gpuaas_cli.tree import make_app
 
 
 def test_every_operation_can_be_typed() -> None:
@@ -93,21 +93,17 @@ def test_the_contract_explains_itself(capsys: pytest.CaptureFixture[str]) -> Non
     assert "#/components" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert completion(shell) == 0
-    script = capsys.readouterr().out
-    assert "allocation" in script
-    assert "correlation-id" in script
-
-
-def test_starting_loads_neither_the_sdk_nor_a_http_client() -> None:
-    words = ["allocation", "list", "--help"]
+@pytest.mark.parametrize(
+    "line", ["--help", "allocation list --help", "login --help", "__complete l"]
+)
+def test_help_loads_neither_the_parser_nor_the_sdk(line: str) -> None:
+    words = line.split()
     code = f"""
 import sys
 from gpuaas_cli.main import called
 called({words!r})
-heavy = {{"gpuaas_sdk", "httpx2", "pydantic", "yaml", "asyncio"}} & set(sys.modules)
+loaded = {{name.partition(".")[0] for name in sys.modules}}
+heavy = {{"cyclopts", "rich", "gpuaas_sdk", "httpx2", "pydantic", "yaml", "asyncio"}} & loaded
 sys.exit(",".join(sorted(heavy)) or 0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
