@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpuaas_sdk.app import App, Context, Facts, Look, Plan, Procedure, Step, Target
+    from gpuaas_sdk.app import App, Context, Facts, Look, Plan, Procedure, Step, Target, Together
     from gpuaas_sdk.client import Client, Request, Retries
     from gpuaas_sdk.credentials import Anonymous, BearerToken, Credentials, ServiceAccountKey
     from gpuaas_sdk.errors import (
@@ -100,13 +100,14 @@ __all__ = [
     "Target",
     "TemporaryError",
     "TemporaryFailure",
+    "Together",
     "Unit",
     "UnreachableError",
     "follow",
 ]
 
 _HOMES = {
-    "app": "App Context Facts Look Plan Procedure Step Target",
+    "app": "App Context Facts Look Plan Procedure Step Target Together",
     "client": "Client Request Retries",
     "credentials": "Anonymous BearerToken Credentials ServiceAccountKey",
     "errors": (

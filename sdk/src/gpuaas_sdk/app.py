@@ -155,7 +155,21 @@ class Step(ABC):
         return type(self).undo is not Step.undo
 
 
-Load = Callable[[Context], Awaitable[Sequence[Step]]]
+class Together:
+    """Branches of steps that need nothing of each other: all at once, each in its own order.
+
+    A branch is a step or some. What comes next waits for all of them. When a step fails, those that
+    run beside it end and no other begins.
+    """
+
+    def __init__(self, *branches: Step | Sequence[Step]) -> None:
+        self.branches: tuple[tuple[Step, ...], ...] = tuple(
+            (one,) if isinstance(one, Step) else tuple(one) for one in branches
+        )
+
+
+Ordered = Sequence[Step | Together]
+Load = Callable[[Context], Awaitable[Ordered]]
 Finish = Callable[[Context], Awaitable[Facts]]
 
 
@@ -163,21 +177,31 @@ Finish = Callable[[Context], Awaitable[Facts]]
 class Procedure:
     """How one kind of operation is done.
 
-    `steps` is the list, or a function that looks at what is there and plans it. `finish` says what
-    is true at the end; it looks, it does not remember, since another replica may have done the
-    steps.
+    `steps` is the list, or a function that looks at what is there and plans it; `Together` in it
+    are steps that run beside each other. `finish` says what is true at the end; it looks, it does
+    not remember, since another replica may have done the steps.
     """
 
-    steps: Sequence[Step] | Load
+    steps: Ordered | Load
     finish: Finish | None = None
 
-    async def load(self, ctx: Context) -> tuple[Step, ...]:
+    async def load(self, ctx: Context) -> tuple[Step | Together, ...]:
         """The steps of this attempt, each with a name of its own."""
         found = tuple(await self.steps(ctx) if callable(self.steps) else self.steps)
-        titles = [step.title for step in found]
+        titles = [step.title for step in steps_of(found)]
         if "" in titles or len(set(titles)) != len(titles):
             raise PermanentFailure("steps_unnamed", f"Each step needs a name of its own: {titles}.")
         return found
+
+
+def steps_of(ordered: Ordered) -> tuple[Step, ...]:
+    """Every step, in the order in which they are listed."""
+    return tuple(
+        step
+        for one in ordered
+        for branch in (one.branches if isinstance(one, Together) else ((one,),))
+        for step in branch
+    )
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ Context Controller Credentials Facts File FolderState GpuaasError JsonLines Log 
 MachineFailure MachineUnreachable Machines MemoryState Metrics NoMetrics NotFoundError Options
 PermanentError PermanentFailure PermissionDeniedError Plan ProblemError Procedure Ran Request
 Retries Schedule ScriptFailed ScriptTimedOut SealingKey ServiceAccountKey StateStore Step
-StepFailure StopRequested Target TemporaryError TemporaryFailure Unit UnreachableError follow
+StepFailure StopRequested Target TemporaryError TemporaryFailure Together Unit UnreachableError
+follow
 """
 MACHINES = """
 About Access AccessRefused AgentAccess CertificateAccess File Machine MachineFailure

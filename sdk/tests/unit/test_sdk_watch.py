@@ -10,8 +10,8 @@ from gpuaas_contract.controllers import ControllerSelf
 from gpuaas_contract.states import Health, OperationStatus
 from gpuaas_sdk import App, Controller, Log, Look, Machines, MemoryState, Options, Schedule
 from gpuaas_sdk.runtime.calls import Calls
+from gpuaas_sdk.runtime.surroundings import Surroundings
 from gpuaas_sdk.runtime.watch import Watch
-from gpuaas_sdk.runtime.work import Surroundings
 from gpuaas_sdk.telemetry import Labels
 from gpuaas_sdk.testing import MemoryPlatform, operation_ended, operation_run
 from gpuaas_sdk.testing.example import SLUG, Boards, notes_app, notes_manifest

@@ -6,6 +6,7 @@ they do. Machines are apart: one that is dead or slow holds up no other.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from gpuaas_sdk.client import Client
@@ -17,6 +18,9 @@ from gpuaas_sdk.machines.scripts import About
 from gpuaas_sdk.machines.wire import Access, Wire
 
 T = TypeVar("T")
+
+_DOING: ContextVar[str | None] = ContextVar("doing", default=None)
+"""What the running task does: tasks of one operation that share its machines differ in it."""
 
 
 class Machines:
@@ -37,8 +41,8 @@ class Machines:
         return self._view(access, self._about)
 
     def doing(self, what: str) -> None:
-        """Say what is done from now on: failures and the machine's journal name it."""
-        self._about = About(self._about.correlation_id, what)
+        """Say what this task does from now on: failures and the machine's journal name it."""
+        _DOING.set(what)
 
     async def open(self, allocation_id: str) -> Machine:
         """The machine of an allocation, reached and ready."""
@@ -46,8 +50,9 @@ class Machines:
         wire = self._pool.get(place)
         if wire is None:
             wire = self._pool[place] = self._access.wire(self._client, allocation_id)
-        await wire.ready(self._about)
-        return Machine(allocation_id, wire, self._about)
+        about = About(self._about.correlation_id, _DOING.get() or self._about.what)
+        await wire.ready(about)
+        return Machine(allocation_id, wire, about)
 
     async def each(
         self, allocation_ids: Iterable[str], work: Callable[[Machine], Awaitable[T]]

@@ -20,8 +20,9 @@ from gpuaas_sdk.errors import AuthenticationError, GpuaasError, PermissionDenied
 from gpuaas_sdk.machines.machines import Machines
 from gpuaas_sdk.machines.wire import Access
 from gpuaas_sdk.runtime.calls import Calls
+from gpuaas_sdk.runtime.surroundings import Surroundings
 from gpuaas_sdk.runtime.watch import Schedule, Watch
-from gpuaas_sdk.runtime.work import OperationWork, Outcome, Surroundings
+from gpuaas_sdk.runtime.work import OperationWork, Outcome
 from gpuaas_sdk.state import MemoryState, StateStore
 from gpuaas_sdk.telemetry import Log, Metrics, NoMetrics
 

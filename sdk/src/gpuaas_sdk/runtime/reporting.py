@@ -47,6 +47,7 @@ class Reporter:
         self._lease = lease
         self._states = {step.name: step.state for step in operation.progress}
         self._unsaid: dict[str, StepReport] = {}
+        self._turn = asyncio.Lock()
 
     def state(self, title: str) -> StepState:
         """What is known of a step, from this attempt or one before."""
@@ -77,8 +78,16 @@ class Reporter:
         self._unsaid[step.title] = report
 
     async def flush(self, facts: Facts | None = None) -> None:
-        """Say what is unsaid now, and learn whether to stop."""
-        await self._say("report", lambda steps: Report(**self._body(steps, facts)))
+        """Say what is unsaid now, and learn whether to stop.
+
+        Of steps that run beside each other only one speaks at a time; what another has said along
+        meanwhile is not said again.
+        """
+        mine, waited = dict(self._unsaid), self._turn.locked()
+        async with self._turn:
+            if waited and not any(self._unsaid.get(title) is one for title, one in mine.items()):
+                return
+            await self._say("report", lambda steps: Report(**self._body(steps, facts)))
 
     async def complete(self, facts: Facts) -> None:
         """The work is done."""

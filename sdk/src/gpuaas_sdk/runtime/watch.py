@@ -17,7 +17,7 @@ from gpuaas_contract.states import InstanceStatus
 from gpuaas_sdk.app import Facts, Look, Target
 from gpuaas_sdk.errors import ConflictError, GpuaasError, ProblemError
 from gpuaas_sdk.runtime.calls import lease_lost
-from gpuaas_sdk.runtime.work import Surroundings
+from gpuaas_sdk.runtime.surroundings import Surroundings
 
 _HAND_BACK_SECONDS: Final = 3.0
 _LOOKED_AT: Final = frozenset(

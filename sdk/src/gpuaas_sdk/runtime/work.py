@@ -1,19 +1,18 @@
 """One claimed operation from its lease to its end.
 
-Load → plan → named steps. Each step: `check`, say that it begins, `do`, `verify`. A lost lease
-ends everything at once and nothing more is said. Called by `controller.py`.
+Load → plan → named steps (`steps.py`) → what is true now. A lost lease ends everything at once and
+nothing more is said. Called by `controller.py`.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from gpuaas_contract.controllers import Claimed
 from gpuaas_contract.states import StepState
-from gpuaas_sdk.app import App, Context, Facts, Procedure, Step, Target
+from gpuaas_sdk.app import App, Context, Facts, Procedure, Step, Target, steps_of
 from gpuaas_sdk.failures import (
     PermanentFailure,
     StepFailure,
@@ -21,12 +20,10 @@ from gpuaas_sdk.failures import (
     TemporaryFailure,
     failure_in,
 )
-from gpuaas_sdk.machines.machines import Machines
-from gpuaas_sdk.runtime.calls import Calls
 from gpuaas_sdk.runtime.lease import Lease, LeaseLost
 from gpuaas_sdk.runtime.reporting import BEGUN, Reporter
-from gpuaas_sdk.state import StateStore
-from gpuaas_sdk.telemetry import Log, Metrics
+from gpuaas_sdk.runtime.steps import HandBack, StepRunner
+from gpuaas_sdk.runtime.surroundings import Surroundings
 
 
 class Outcome(StrEnum):
@@ -37,25 +34,6 @@ class Outcome(StrEnum):
     STOPPED = "stopped"
     RELEASED = "released"
     LOST = "lost"
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What every operation of one controller shares."""
-
-    app: App[Any]
-    calls: Calls
-    state: StateStore
-    machines: Machines
-    log: Log
-    metrics: Metrics
-    lease_seconds: int
-    step_seconds: float
-    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
-
-
-class _HandBack(Exception):
-    """The controller shuts down and this is a safe point."""
 
 
 class OperationWork:
@@ -73,7 +51,6 @@ class OperationWork:
             fence=claimed.lease.fence,
         )
         self._around = around
-        self._closing = False
         self._context = Context(
             target=Target(claimed.instance, tuple(claimed.members)),
             operation=operation,
@@ -84,12 +61,11 @@ class OperationWork:
         self._context.cancellation.requested = operation.cancel_requested
         self._lease = Lease(around.calls, claimed, around.lease_seconds, self._context.cancellation)
         self._reporter = Reporter(around.calls, operation, self._lease)
-        self._running: Step | None = None
-        self._context.teller = self._tell
+        self._steps = StepRunner(around, self._context, self._reporter)
 
     def close(self) -> None:
         """Hand the lease back at the next safe point."""
-        self._closing = True
+        self._steps.closing = True
 
     async def run(self, hurry: asyncio.Event) -> Outcome:
         """Work until the end, until the lease is lost, or until there is no more time."""
@@ -117,7 +93,7 @@ class OperationWork:
             return await self._procedure()
         except StopRequested:
             return await self._stop()
-        except _HandBack:
+        except HandBack:
             return await self._released()
         except LeaseLost:
             return Outcome.LOST
@@ -134,93 +110,19 @@ class OperationWork:
         if ctx.cancellation.requested:
             raise StopRequested
         steps = await procedure.load(ctx)
-        self._reporter.plan(steps)
+        self._reporter.plan(steps_of(steps))
         await self._reporter.flush()
-        for step in steps:
-            self._safe_point()
-            await self._step(step)
+        await self._steps.run(steps)
+        ctx.machines.doing("finish")
         facts = Facts() if procedure.finish is None else await procedure.finish(ctx)
         await self._reporter.complete(facts)
         return Outcome.SUCCEEDED
 
-    def _safe_point(self) -> None:
-        self._context.safe_point()
-        if self._closing:
-            raise _HandBack
-
-    async def _step(self, step: Step) -> None:
-        seconds = step.deadline_seconds or self._around.step_seconds
-        self._context.deadline = self._around.now() + timedelta(seconds=seconds)
-        self._context.said = ""
-        self._context.machines.doing(step.title)
-        limit = asyncio.timeout(seconds)
-        began = asyncio.get_running_loop().time()
-        try:
-            async with limit:
-                await self._step_do(step)
-        except TimeoutError as error:
-            if not limit.expired():
-                self._reporter.note(step, StepState.FAILED, "Something did not answer in time.")
-                raise
-            failure = TemporaryFailure(
-                "step_deadline", f"The step {step.title} did not end within {seconds:g} s."
-            )
-            self._reporter.note(step, StepState.FAILED, failure.message)
-            raise failure from error
-        except (_HandBack, LeaseLost):
-            raise
-        except Exception as error:
-            meant = failure_in(error)
-            if isinstance(meant, StopRequested):
-                raise meant from error
-            said = meant.message if meant is not None else f"{type(error).__name__}: {error}"
-            self._reporter.note(step, StepState.FAILED, said)
-            if meant is None or meant is error:
-                raise
-            raise meant from error
-        finally:
-            took = asyncio.get_running_loop().time() - began
-            labels = {"kind": self._context.operation.kind, "step": step.name}
-            self._around.metrics.timing("step_seconds", took, labels)
-
-    async def _step_do(self, step: Step) -> None:
-        ctx, reporter = self._context, self._reporter
-        before = reporter.state(step.title)
-        if await step.check(ctx):
-            if before in BEGUN:
-                reporter.note(step, StepState.SUCCEEDED, ctx.said)
-            else:
-                reporter.note(step, StepState.SKIPPED, ctx.said or "It was so already.")
-            return
-        reporter.note(step, StepState.RUNNING)
-        await reporter.flush()
-        if ctx.cancellation.requested or self._closing:
-            reporter.note(step, before)  # it was announced, and nothing was done
-            self._safe_point()
-        self.log.info("step begins", extra={"step": step.title})
-        self._running = step
-        await step.do(ctx)
-        self._running = None
-        if not await step.verify(ctx):
-            raise TemporaryFailure(
-                "step_unverified", f"The step {step.title} ran, but its effect is not there."
-            )
-        reporter.note(step, StepState.SUCCEEDED, ctx.said)
-
-    async def _tell(self, message: str) -> None:
-        """What a step that goes on says; the same again is not said."""
-        if self._running is not None:
-            self._reporter.note(self._running, StepState.RUNNING, message)
-            await self._reporter.flush()
-
     async def _stop(self) -> Outcome:
         """Take back what was begun and can be taken back, the last first."""
         try:
-            undone = await self._undo(
-                await procedure_of(self._around.app, self._context.operation.kind).load(
-                    self._context
-                )
-            )
+            procedure = procedure_of(self._around.app, self._context.operation.kind)
+            undone = await self._undo(steps_of(await procedure.load(self._context)))
             await self._reporter.stopped(f"Stopped at a safe point; {undone} steps were undone.")
         except LeaseLost:
             return Outcome.LOST

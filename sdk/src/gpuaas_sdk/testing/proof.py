@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from gpuaas_contract.apps import Operation
 from gpuaas_contract.states import OperationStatus, StepState
-from gpuaas_sdk.app import App, Context, Plan, Procedure, Step, Target
+from gpuaas_sdk.app import App, Context, Ordered, Plan, Procedure, Step, Target, Together
 from gpuaas_sdk.failures import TemporaryFailure
 from gpuaas_sdk.machines.wire import Access
 from gpuaas_sdk.state import MemoryState, StateStore
@@ -195,9 +195,14 @@ def _wrapped(app: App[Any], tally: _Tally) -> App[Any]:
     def watched(steps: Sequence[Step]) -> tuple[Step, ...]:
         return tuple(_Watched(step, tally) for step in steps)
 
+    def beside(one: Step | Together) -> Step | Together:
+        if isinstance(one, Together):
+            return Together(*(watched(branch) for branch in one.branches))
+        return _Watched(one, tally)
+
     def procedure(one: Procedure) -> Procedure:
-        async def load(ctx: Context) -> Sequence[Step]:
-            return watched(await one.load(ctx))
+        async def load(ctx: Context) -> Ordered:
+            return [beside(step) for step in await one.load(ctx)]
 
         return replace(one, steps=load)
 
