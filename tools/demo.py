@@ -3,9 +3,9 @@
 Platform and console, a tenant with a project that holds the machines, the Slurm app's controller as
 a process of its own, a deploy through the public API with its live progress, a job. Then all of
 it stays up until Ctrl-C. Every demo begins from nothing; what it makes lives in .data/demo and in a
-lab named `demo`, and what it starts it ends, in reverse order. Where machines cannot boot, platform
-and console still come up and say what is missing. It must not do anything a person could not do by
-hand.
+lab named `demo` (DEMO_NAME keeps another apart); what it starts it ends, in reverse order. Where
+machines cannot boot, platform and console still come up and say what is missing and how hosts take
+their place. It must not do anything a person could not do by hand.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ from tools.slurm_site import bundles_publish, slurm_up
 
 T = TypeVar("T")
 
-HOME = ROOT / ".data" / "demo"
+NAME = os.environ.get("DEMO_NAME", "demo")
+HOME = ROOT / ".data" / NAME
 BIN = ROOT / ".venv" / "bin"
 CONSOLE = ROOT / "console" / "dist"
 MACHINES = 3
-LAB = "demo"
+LAB = NAME
 SUITE = "bookworm"
 PORT = "8470"
 ADMINISTRATOR = "admin@demo.example"
@@ -166,7 +167,7 @@ def _data_dir() -> Path:
     data = HOME / "platform"
     if os.geteuid() != 0 or all(folder.stat().st_mode & stat.S_IXOTH for folder in ROOT.parents):
         return data
-    return Path("/var/lib/gpuaas-demo") / hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
+    return Path("/var/lib/gpuaas-demo") / hashlib.sha256(str(HOME).encode()).hexdigest()[:8]
 
 
 def _password_file() -> Path:
@@ -262,8 +263,26 @@ def _welcome(up: _Up, instance: AppInstance | None) -> str:
             ),
         ]
     else:
-        lines += ["", "  Machines you reach over ssh can take their place once enrolled."]
+        lines += ["", *_enrolment(address)]
     return "\n".join([*lines, f"  logs      {up.platform.log}", "  Ctrl-C ends the demo."])
+
+
+def _enrolment(address: str) -> list[str]:
+    """How hosts one has take the place of the machines that could not boot."""
+    port = address.rpartition(":")[2]
+    commands = (
+        f"login --url {address} --email {ADMINISTRATOR} --password-file {_password_file()}",
+        "region create --name here --display-name Here",
+        "sku create --name host --display-name Host --cpus 1 --memory-mib 1024 --price-per-hour 0",
+        f"node enroll HOST --region here --sku host --ssh root@HOST --platform-url http://ME:{port}",
+    )
+    return [
+        "  Hosts you have can take the machines' place. They must reach the platform: begin with",
+        "    GPUAAS_HOST=0.0.0.0 make demo",
+        "  and in another terminal (docs/guides/enrolment.md tells the rest):",
+        *(f"    .venv/bin/gpuaas {command}" for command in commands),
+        "",
+    ]
 
 
 def _step(what: str, result: str, began: float) -> None:

@@ -6,8 +6,9 @@
     async def test_more(ground_factory: GroundFactory) -> None:
         ground = await ground_factory("mine", 2)
 
-A ground (`tools/ground.py`) is a served platform with a project that holds the machines. Both live
-until the session ends. Where machines cannot boot, tests are skipped with the reason in
+A ground (`tools/ground.py`) is a served platform with a project that holds the machines. It ends
+with its test file, since what idles beside the tests costs them time; labs live until the session
+ends. Where machines cannot boot, tests are skipped with the reason in
 one line; with GPUAAS_REQUIRE_LAB=1 that is a failure instead.
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -76,15 +77,31 @@ async def lab_factory(lab_host: Settings, lab_prefix: str) -> AsyncIterator[LabF
         yield make
 
 
-@pytest.fixture(scope="session")
-async def ground_factory(lab_factory: LabFactory) -> AsyncIterator[GroundFactory]:
+@pytest.fixture(scope="module")
+async def ground_factory(lab_host: Settings, lab_prefix: str) -> AsyncIterator[GroundFactory]:
     """Serve a platform on a lab of its own: `await ground_factory(name, count, suite=None)`."""
+    async with _grounds(lab_host, lab_prefix) as make:
+        yield make
+
+
+@pytest.fixture(scope="session")
+async def shared_ground_factory(
+    lab_host: Settings, lab_prefix: str
+) -> AsyncIterator[GroundFactory]:
+    """The same, for what several test files share."""
+    async with _grounds(lab_host, lab_prefix) as make:
+        yield make
+
+
+@asynccontextmanager
+async def _grounds(settings: Settings, prefix: str) -> AsyncIterator[GroundFactory]:
     async with AsyncExitStack() as stack:
         grounds: dict[str, Ground] = {}
 
         async def make(name: str, count: int, suite: str | None = None) -> Ground:
             if name not in grounds:
-                lab = await lab_factory(name, count, suite)
+                scoped = Lab.up(f"{prefix}-{name}", count, suite=suite, settings=settings)
+                lab = await stack.enter_async_context(scoped)
                 grounds[name] = await stack.enter_async_context(ground_up(lab))
             return grounds[name]
 

@@ -22,9 +22,9 @@ SIZE = 64 * 1024 * 1024 + 12_345
 
 
 @pytest.fixture(scope="session")
-async def ground(ground_factory: Callable[..., Awaitable[Ground]]) -> Ground:
+async def ground(shared_ground_factory: Callable[..., Awaitable[Ground]]) -> Ground:
     """A platform with two machines; a test leaves them whole, on, healed and held."""
-    return await ground_factory("artifacts", 2)
+    return await shared_ground_factory("artifacts", 2)
 
 
 @pytest.fixture(scope="session")

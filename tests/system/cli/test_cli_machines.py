@@ -14,7 +14,7 @@ pytestmark = pytest.mark.system
 GPUAAS = str(Path(sys.executable).with_name("gpuaas"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def held(ground_factory: Any) -> Ground:
     """A platform whose project holds two machines."""
     ground: Ground = await ground_factory("cli", 2)

@@ -58,7 +58,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made / "bin"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def ground(ground_factory: Any) -> Ground:
     """Three machines held by a project."""
     found: Ground = await ground_factory("slice", 3)

@@ -9,9 +9,9 @@ from tools.ground import Ground
 
 
 @pytest.fixture(scope="session")
-async def ground(ground_factory: Callable[..., Awaitable[Ground]]) -> Ground:
+async def ground(shared_ground_factory: Callable[..., Awaitable[Ground]]) -> Ground:
     """A platform with three machines; a test leaves them whole, on, healed and held."""
-    return await ground_factory("machines", 3)
+    return await shared_ground_factory("machines", 3)
 
 
 @pytest.fixture
