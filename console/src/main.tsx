@@ -7,12 +7,15 @@ import messages from "@cloudscape-design/components/i18n/messages/all.en";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { followAppearance } from "./app/appearance.ts";
+import { prefetchPages } from "./app/prefetch.ts";
 import { RouterProvider } from "./app/router.tsx";
+import { routes } from "./app/routes.ts";
 import { followSession } from "./app/session.ts";
 import { Shell } from "./app/shell.tsx";
 
 followAppearance();
 followSession();
+prefetchPages(routes);
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ OWNER = "olga@acme.example"
 MEMBER = "mika@acme.example"
 HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
 BIN = Path(sys.executable).parent
+PATIENCE_SECONDS = 60
 
 
 class Api:
@@ -79,6 +81,21 @@ class Ground:
             held = {"name": name, "sku": sku, "region": "north"}
             made = self.admin.made(f"/projects/{self.project_id}/allocations", held)
             self.allocations[name] = made["id"]
+
+    def deploy(self, name: str, machine: str) -> dict[str, Any]:
+        """An instance of the template app on a machine that is held, once it is healthy."""
+        placed = {
+            "gateway_allocation_id": self.allocations[machine],
+            "server_placement": "same_node",
+        }
+        body = {"app_slug": "template", "name": name, "settings": placed}
+        made = self.admin.made(f"/projects/{self.project_id}/app-instances", body)["instance"]
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while made["health"] != "healthy":
+            assert time.monotonic() < deadline, f"{name} is {made['status']}, {made['health']}"
+            time.sleep(0.1)
+            made = self.admin.get(f"/app-instances/{made['id']}")
+        return dict(made)
 
     def silence(self, name: str) -> None:
         """Make a machine stop answering the app."""

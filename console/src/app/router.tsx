@@ -27,6 +27,8 @@ export interface Route {
   readonly path: string;
   readonly title: string;
   readonly page: LazyExoticComponent<ComponentType<PageProps>>;
+  /** Fetches the page's code, so that it is there when somebody goes there. */
+  readonly load?: () => Promise<unknown>;
   /** Shown without the side navigation. */
   readonly alone?: boolean;
   /** Can be looked at without being signed in. */

@@ -75,5 +75,5 @@ export const notFound: Route = {
 };
 
 function page(path: string, title: string, load: Load): Route {
-  return { path, title, page: lazy(load) };
+  return { path, title, page: lazy(load), load };
 }

@@ -3,6 +3,7 @@
 import TopNavigation, {
   type TopNavigationProps,
 } from "@cloudscape-design/components/top-navigation";
+import { memo } from "react";
 import { type ConnectionState, connection } from "../live/connection.ts";
 import { useStore } from "../live/store.ts";
 import { APPEARANCES, type Appearance, appearance, chooseAppearance } from "./appearance.ts";
@@ -13,16 +14,28 @@ import { HOME, navigate, useLocation } from "./router.tsx";
 import { displayName, type Session, session, signOut } from "./session.ts";
 
 export function TopBar() {
+  const { pathname, search } = useLocation();
+  const stranger = useStore(session).kind === "anonymous";
+  const href = stranger ? signInHref(pathname + search) : "";
+  return <Bar signingIn={pathname === "/sign-in"} signIn={href} />;
+}
+
+interface BarProps {
+  readonly signingIn: boolean;
+  readonly signIn: string;
+}
+
+/** Drawn only when something on it changes: it measures itself, and with it the page below. */
+const Bar = memo(function Bar({ signingIn, signIn }: BarProps) {
   const state = useStore(connection);
   const choice = useStore(appearance);
   const current = useStore(session);
-  const { pathname, search } = useLocation();
-  const switcher = useProjectSwitcher(pathname);
+  const switcher = useProjectSwitcher();
   const utilities = [
-    ...switcher,
+    ...(signingIn ? [] : switcher),
     ...(state === null ? [] : [connectionUtility(state)]),
     appearanceUtility(choice),
-    ...(pathname === "/sign-in" ? [] : accountUtilities(current, signInHref(pathname + search))),
+    ...(signingIn ? [] : accountUtilities(current, signIn)),
   ];
   return (
     <TopNavigation
@@ -30,16 +43,16 @@ export function TopBar() {
       utilities={utilities}
     />
   );
-}
+});
 
 const MOST_PROJECTS = 25;
 
 /** The project that is worked in, and the way to another one: the same page there. */
-function useProjectSwitcher(pathname: string): TopNavigationProps.Utility[] {
+function useProjectSwitcher(): TopNavigationProps.Utility[] {
   const projects = useProjects().value ?? [];
   const current = useProject();
   const tenants = useTenantNames();
-  if (current === null || pathname === "/sign-in") return [];
+  if (current === null) return [];
   return [
     {
       type: "menu-dropdown",
@@ -53,7 +66,7 @@ function useProjectSwitcher(pathname: string): TopNavigationProps.Utility[] {
       ],
       onItemClick({ detail }) {
         const chosen = projects.find(({ id }) => id === detail.id);
-        if (chosen !== undefined) goToProject(chosen.id, pathname);
+        if (chosen !== undefined) goToProject(chosen.id);
       },
     },
   ];
@@ -78,9 +91,9 @@ function byTenant(
   }));
 }
 
-function goToProject(id: string, pathname: string): void {
+function goToProject(id: string): void {
   chooseProject(id);
-  const [first, , page] = pathname.split("/").filter((part) => part !== "");
+  const [first, , page] = window.location.pathname.split("/").filter((part) => part !== "");
   if (first === "projects" && page !== undefined) navigate(`/projects/${id}/${page}`);
   else navigate(`/projects/${id}/instances`);
 }

@@ -1,6 +1,7 @@
 /** Something read from the platform and kept current: read at once, again when an event says that it
  * may have changed, and now and then in any case. What was read before is shown at once when a page
- * is opened again. Called by pages and widgets; reports to the connection shown on top. */
+ * is opened again. Whoever shows the same at the same time shares one reader. Called by pages and
+ * widgets; reports to the connection shown on top. */
 
 import { useEffect, useEffectEvent, useState } from "react";
 import type { CloudEvent } from "../api/contract.ts";
@@ -36,7 +37,7 @@ export function useLive<T>(
   read: (signal: AbortSignal) => Promise<T>,
   { on, everyMs = EVERY_MS }: LiveOptions = {},
 ): Live<T> {
-  const [current, setCurrent] = useState<{ key: string | null; reading: Reading<T> }>(() => ({
+  const [current, setCurrent] = useState<Current<T>>(() => ({
     key,
     reading: recall<T>(key),
   }));
@@ -46,21 +47,14 @@ export function useLive<T>(
 
   useEffect(() => {
     if (key === null) return;
-    const watch = watchReading<T>({
+    const reader: Reader<T> = {
       read: (signal) => readLatest(signal),
       concerns: (event) => concerns(event),
-      everyMs,
-      onReading(reading) {
-        keep(key, reading);
-        setCurrent({ key, reading });
-        if (reading.connection !== null) connectionReport(key, reading.connection);
-      },
-    });
-    handle.readNow = watch.readNow;
-    return () => {
-      watch.stop();
-      connectionForget(key);
+      onReading: (reading) => setCurrent((before) => changed(before, { key, reading })),
     };
+    const joined = join(key, everyMs, reader as Reader<unknown>);
+    handle.readNow = joined.readNow;
+    return joined.leave;
   }, [key, everyMs, handle]);
 
   // The first render after the key has changed shows what is known of the new one.
@@ -76,6 +70,79 @@ export function useLive<T>(
 /** Forgets everything that was read: another person may be next. */
 export function forgetReadings(): void {
   kept.clear();
+}
+
+/** One place on the screen that shows what a key names. */
+interface Reader<T> {
+  readonly read: (signal: AbortSignal) => Promise<T>;
+  readonly concerns: (event: CloudEvent) => boolean;
+  readonly onReading: (reading: Reading<T>) => void;
+}
+
+interface Shared {
+  readonly readers: Set<Reader<unknown>>;
+  readonly watch: { readonly readNow: () => void; readonly stop: () => void };
+}
+
+const shared = new Map<string, Shared>();
+
+/** Takes part in the reading of a key; the first begins it, the last to leave ends it. */
+function join(key: string, everyMs: number, reader: Reader<unknown>) {
+  const { readers, watch } = shared.get(key) ?? begin(key, everyMs, reader);
+  readers.add(reader);
+  if (kept.has(key)) reader.onReading(recall(key));
+  return {
+    readNow: watch.readNow,
+    leave() {
+      readers.delete(reader);
+      if (readers.size > 0) return;
+      watch.stop();
+      shared.delete(key);
+      connectionForget(key);
+    },
+  };
+}
+
+function begin(key: string, everyMs: number, first: Reader<unknown>): Shared {
+  const readers = new Set([first]);
+  const watch = watchReading<unknown>({
+    everyMs,
+    read(signal) {
+      // Whoever is still there asks; all of them would ask the same.
+      const [reader = first] = readers;
+      return reader.read(signal);
+    },
+    concerns: (event) => [...readers].some((reader) => reader.concerns(event)),
+    onReading(reading) {
+      const latest = settled(recall(key), reading);
+      keep(key, latest);
+      for (const reader of [...readers]) reader.onReading(latest);
+      if (latest.connection !== null) connectionReport(key, latest.connection);
+    },
+  });
+  const made = { readers, watch };
+  shared.set(key, made);
+  return made;
+}
+
+/** The new reading; with the value there was, when it is the same: nothing has to be drawn again. */
+function settled<T>(before: Reading<T>, now: Reading<T>): Reading<T> {
+  if (before.value === null || before.value === now.value) return now;
+  const same = JSON.stringify(before.value) === JSON.stringify(now.value);
+  return same ? { ...now, value: before.value } : now;
+}
+
+interface Current<T> {
+  readonly key: string | null;
+  readonly reading: Reading<T>;
+}
+
+function changed<T>(before: Current<T>, now: Current<T>): Current<T> {
+  const same =
+    before.key === now.key &&
+    before.reading.value === now.reading.value &&
+    before.reading.problem === now.reading.problem;
+  return same ? before : now;
 }
 
 interface WatchOptions<T> {

@@ -8,7 +8,7 @@ import Pagination from "@cloudscape-design/components/pagination";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import Table, { type TableProps } from "@cloudscape-design/components/table";
 import TextFilter from "@cloudscape-design/components/text-filter";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useDeferredValue, useState } from "react";
 import { useQuery } from "../app/router.tsx";
 import type { LiveList } from "../live/use-list.ts";
 import { arrange, type Column, type Sorting, sortingOf, sortingText } from "./arrange.ts";
@@ -48,6 +48,8 @@ interface DataTableProps<T> {
   readonly pageSize?: number;
 }
 
+const FIRST_ROWS = 8;
+
 export function DataTable<T>(props: DataTableProps<T>) {
   const { name, list, columns, idOf, sortedBy = "", selecting, pageSize = 20 } = props;
   const [text, setText] = useQuery(`${name}.q`);
@@ -58,6 +60,8 @@ export function DataTable<T>(props: DataTableProps<T>) {
   const shown = arrange(items, columns, text, sorting);
   const pages = Math.max(1, Math.ceil(shown.length / pageSize));
   const current = Math.min(page, pages);
+  // What fits on a screen comes first, the rest right behind it: a row is dear to draw.
+  const rows = useDeferredValue(pageSize, FIRST_ROWS);
 
   function turnTo(next: number): void {
     if (next > pages && list.more) list.readMore();
@@ -81,7 +85,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
             />
           )
         }
-        items={shown.slice((current - 1) * pageSize, current * pageSize)}
+        items={shown.slice((current - 1) * pageSize, (current - 1) * pageSize + rows)}
         trackBy={idOf}
         loading={list.loading}
         loadingText="Reading"

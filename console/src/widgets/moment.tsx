@@ -1,7 +1,7 @@
 /** A point in time: how long ago, with the exact time for whoever points at it. */
 
 import { useNow } from "../live/use-now.ts";
-import { ago, elapsed } from "./times.ts";
+import { ago, elapsed, exact } from "./times.ts";
 
 export function Moment({ at }: { readonly at: string | null | undefined }) {
   const now = useNow();
@@ -25,9 +25,4 @@ export function Elapsed({ from, to }: ElapsedProps) {
   if (!from) return null;
   const end = to ? Date.parse(to) : now;
   return <span className="digits">{elapsed(end - Date.parse(from))}</span>;
-}
-
-/** The exact time, in the person's own way to write it. */
-export function exact(at: string): string {
-  return new Date(at).toLocaleString();
 }

@@ -6,8 +6,8 @@ import type { Schemas } from "../api/contract.ts";
 import { type Live, useLive } from "../live/use-live.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
-import { exact } from "./moment.tsx";
 import { Status } from "./status.tsx";
+import { exact, timeOfDay } from "./times.ts";
 import { sentence } from "./words.ts";
 
 export type Timeline = Schemas["Timeline"];
@@ -60,7 +60,6 @@ export function TimelineTable({ live }: { readonly live: Live<Timeline> }) {
       }}
       idOf={(entry) => `${entry.kind}:${entry.id}:${entry.at}:${entry.title}`}
       columns={COLUMNS}
-      pageSize={50}
       empty={<Empty title="Nothing carries this correlation id, or nothing you may see" />}
     />
   );
@@ -72,13 +71,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     header: "When",
     cell: ({ at }) => (
       <time dateTime={at} title={exact(at)} className="digits">
-        {new Date(at).toLocaleTimeString(undefined, {
-          hour12: false,
-          hour: "2-digit",
-          minute: "2-digit",
-          second: "2-digit",
-          fractionalSecondDigits: 3,
-        })}
+        {timeOfDay(at)}
       </time>
     ),
     value: ({ at }) => at,

@@ -30,3 +30,26 @@ export function elapsed(milliseconds: number): string {
   if (hours < 48) return `${hours} h ${minutes % 60} min`;
   return `${Math.floor(hours / 24)} days`;
 }
+
+/** The exact time, in the person's own way to write it. */
+export function exact(at: string): string {
+  return DAY_AND_TIME.format(Date.parse(at));
+}
+
+/** The time of day with its thousandths: for what happens within one. */
+export function timeOfDay(at: string): string {
+  return TIME.format(Date.parse(at));
+}
+
+// Made once: making one takes longer than a hundred times.
+const DAY_AND_TIME = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "short",
+  timeStyle: "medium",
+});
+const TIME = new Intl.DateTimeFormat(undefined, {
+  hour12: false,
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+});

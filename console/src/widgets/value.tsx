@@ -6,9 +6,9 @@ import type { ValueFormat } from "../api/contract.ts";
 import { Copy } from "./copy.tsx";
 import { JsonView } from "./json-view.tsx";
 import { isWeb } from "./markdown.tsx";
-import { exact, Moment } from "./moment.tsx";
+import { Moment } from "./moment.tsx";
 import { Status } from "./status.tsx";
-import { elapsed } from "./times.ts";
+import { elapsed, exact } from "./times.ts";
 import { bytes } from "./words.ts";
 
 interface ValueProps {

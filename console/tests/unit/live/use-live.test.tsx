@@ -61,6 +61,35 @@ describe("something that is kept current", () => {
     expect(screen.getByText("well again")).toBeTruthy();
   });
 
+  it("is read once for all who show it, as long as one of them is there", async () => {
+    let count = 0;
+    const read = vi.fn(async () => `reading ${++count}`);
+    const first = render(<Shown of="d" read={read} />);
+    const second = render(<Shown of="d" read={read} />);
+    await settle();
+    expect(screen.getAllByText("reading 1")).toHaveLength(2);
+    first.unmount();
+    refresh();
+    await settle(500);
+    expect(screen.getByText("reading 2")).toBeTruthy();
+    second.unmount();
+    await settle(60_000);
+    expect(read).toHaveBeenCalledTimes(2);
+  });
+
+  it("stays the very thing it was when it was read again and is the same", async () => {
+    const values = new Set<object | null>();
+    function Watched() {
+      values.add(useLive("e", async () => ({ name: "same" })).value);
+      return null;
+    }
+    render(<Watched />);
+    await settle();
+    refresh();
+    await settle(500);
+    expect(values.size).toBe(2); // nothing, then one and the same
+  });
+
   it("reads nothing while it is not known what", async () => {
     const read = vi.fn(async () => "never");
     render(<Shown of={null} read={read} />);

@@ -1,0 +1,67 @@
+/** Fetches the code of pages before somebody goes there: of all of them once the browser has nothing else to
+ * do, and at once of a page whose link is pointed at or focused. Started by main.tsx.
+ *
+ * Nothing is fetched ahead before somebody is signed in, nor for whoever asked the browser to save data. */
+
+import { matchRoute, type Route } from "./router.tsx";
+import { session } from "./session.ts";
+
+/** Long enough for the first page to read and show what it has. */
+const QUIET_MS = 400;
+
+export function prefetchPages(routes: readonly Route[]): void {
+  if (savesData()) return;
+  const aimed = (event: Event) => prefetchTarget(routes, event.target);
+  document.addEventListener("pointerover", aimed, { passive: true });
+  document.addEventListener("focusin", aimed);
+  whenSignedIn(() => setTimeout(() => fetchNext(routes.flatMap(loader)), QUIET_MS));
+}
+
+function prefetchTarget(routes: readonly Route[], target: EventTarget | null): void {
+  if (!(target instanceof Element)) return;
+  const link = target.closest<HTMLAnchorElement>("a[href]");
+  if (link === null || link.origin !== window.location.origin) return;
+  void matchRoute(routes, link.pathname)?.route.load?.().catch(ignored);
+}
+
+function whenSignedIn(act: () => void): void {
+  if (session.get().kind === "signed_in") {
+    act();
+    return;
+  }
+  const detach = session.subscribe(() => {
+    if (session.get().kind !== "signed_in") return;
+    detach();
+    act();
+  });
+}
+
+/** One page after the other, so that what the person does comes first. */
+function fetchNext([load, ...others]: readonly (() => Promise<unknown>)[]): void {
+  if (load === undefined) return;
+  whenIdle(() => {
+    void load()
+      .catch(ignored)
+      .then(() => fetchNext(others));
+  });
+}
+
+function loader({ load }: Route): (() => Promise<unknown>)[] {
+  return load === undefined ? [] : [load];
+}
+
+/** Whoever goes there tries again, and is told when it fails. */
+function ignored(): void {
+  // Fetching ahead is a favour.
+}
+
+function whenIdle(act: () => void): void {
+  // Not every browser tells when it is idle.
+  if ("requestIdleCallback" in window) window.requestIdleCallback(act);
+  else setTimeout(act, 50);
+}
+
+function savesData(): boolean {
+  const { connection } = navigator as { connection?: { saveData?: boolean } };
+  return connection?.saveData ?? false;
+}

@@ -1,0 +1,38 @@
+import { lazy } from "react";
+import { beforeEach, expect, it, vi } from "vitest";
+import { prefetchPages } from "../../../src/app/prefetch.ts";
+import type { Route } from "../../../src/app/router.tsx";
+import { session } from "../../../src/app/session.ts";
+
+const page = lazy(async () => ({ default: () => null }));
+
+function routeTo(path: string, load: () => Promise<unknown>): Route {
+  return { path, title: path, page, load };
+}
+
+beforeEach(() => {
+  session.set({ kind: "anonymous" });
+});
+
+it("fetches a page when its link is pointed at, and all of them once somebody is signed in", async () => {
+  const aimed = vi.fn(async () => undefined);
+  const broken = vi.fn(() => Promise.reject(new Error("gone")));
+  const other = vi.fn(async () => undefined);
+  prefetchPages([
+    routeTo("/aimed/:id", aimed),
+    routeTo("/broken", broken),
+    routeTo("/other", other),
+  ]);
+  document.body.innerHTML =
+    '<a href="/aimed/1"><b>there</b></a><a href="https://else.example/other">x</a>';
+  for (const target of document.querySelectorAll("b, a[href^=https]")) {
+    target.dispatchEvent(new Event("pointerover", { bubbles: true }));
+  }
+  expect(aimed).toHaveBeenCalledTimes(1);
+  expect(other).not.toHaveBeenCalled();
+
+  const who = { id: "user_1", permissions: [], bindings: [] } as never;
+  session.set({ kind: "signed_in", who });
+  await vi.waitFor(() => expect(other).toHaveBeenCalledTimes(1), 3000);
+  expect(broken).toHaveBeenCalledTimes(1);
+});
