@@ -2,10 +2,13 @@
 
 import Alert from "@cloudscape-design/components/alert";
 import Box from "@cloudscape-design/components/box";
+import Button from "@cloudscape-design/components/button";
 import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
 import SpaceBetween from "@cloudscape-design/components/space-between";
+import { useState } from "react";
 import { isJsonObject, type JsonObject } from "../../api/contract.ts";
+import { useCan } from "../../app/access.ts";
 import { placeOf } from "../../app/place.ts";
 import { useOffers } from "../../forms/use-offers.ts";
 import { Answers } from "../../widgets/answers.tsx";
@@ -14,6 +17,7 @@ import { JsonView } from "../../widgets/json-view.tsx";
 import { Markdown } from "../../widgets/markdown.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Status } from "../../widgets/status.tsx";
+import { SettingsDialog } from "./settings-dialog.tsx";
 import type { InstanceTabProps } from "./view.ts";
 
 /** The access bundle: everything in it can be copied. */
@@ -82,11 +86,30 @@ export function DetailTab({ instance, members }: InstanceTabProps) {
 export function SettingsTab({ instance, manifest }: InstanceTabProps) {
   const { settings, settings_revision, settings_applied_revision } = instance;
   const offers = useOffers(placeOf(instance), instance);
-  const form = manifest?.operations.find(({ purpose }) => purpose === "deploy")?.input;
+  const [changing, setChanging] = useState(false);
+  const deploy = manifest?.operations.find(({ purpose }) => purpose === "deploy");
+  const form = deploy?.input;
+  const may =
+    useCan()("apps.instance.update", placeOf(instance)) &&
+    !["deleting", "deleted"].includes(instance.status);
   const nameOf = (id: string) =>
     offers.value?.find(({ allocation }) => allocation.id === id)?.allocation.name ?? id;
   return (
-    <Container header={<Header variant="h2">Settings</Header>}>
+    <Container
+      header={
+        <Header
+          variant="h2"
+          actions={
+            may &&
+            deploy !== undefined && (
+              <Button onClick={() => setChanging(true)}>Change settings</Button>
+            )
+          }
+        >
+          Settings
+        </Header>
+      }
+    >
       <SpaceBetween size="m">
         {settings_applied_revision < settings_revision && (
           <Alert type="info">
@@ -101,6 +124,14 @@ export function SettingsTab({ instance, manifest }: InstanceTabProps) {
           <Answers schema={form as JsonObject} value={settings as JsonObject} nameOf={nameOf} />
         )}
       </SpaceBetween>
+      {changing && manifest !== null && deploy !== undefined && (
+        <SettingsDialog
+          instance={instance}
+          manifest={manifest}
+          deploy={deploy}
+          onClose={() => setChanging(false)}
+        />
+      )}
     </Container>
   );
 }
