@@ -137,14 +137,22 @@ class SlurmSite:
 
 @contextlib.asynccontextmanager
 async def slurm_up(
-    ground: Ground, *, bundles: Path | None = None, options: Sequence[str] = ()
+    ground: Ground,
+    *,
+    bundles: Path | None = None,
+    options: Sequence[str] = (),
+    start: bool = True,
 ) -> AsyncIterator[SlurmSite]:
-    """Publish the app, entitle the project, and run a controller for the length of a block."""
+    """Publish the app, entitle the project, and run a controller for the length of a block.
+
+    Without `start` it is all made ready, and the controller is somebody else's business.
+    """
     await _publish(ground)
     with tempfile.TemporaryDirectory(prefix="gpuaas-slurm-") as made:
         site = SlurmSite(ground, Path(made), tuple(options))
         _configure(ground, site.folder, bundles)
-        await site.controller_start()
+        if start:
+            await site.controller_start()
         try:
             yield site
         finally:
@@ -167,9 +175,9 @@ async def bundles_ready(suite: str) -> Path:
     return folder
 
 
-async def bundles_publish(ground: Ground, suite: str) -> list[Artifact]:
+async def bundles_publish(ground: Ground, suite: str, folder: Path | None = None) -> list[Artifact]:
     """Publish the bundles as the platform's operator would; machines then fetch them."""
-    folder = await bundles_ready(suite)
+    folder = folder or await bundles_ready(suite)
     body = ArtifactSourceCreate(name=f"packages-{suite}", description="Packages for machines")
     source = await ground.admin.post("/artifact-sources", body, ArtifactSource)
     made = []
