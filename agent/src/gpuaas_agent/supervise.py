@@ -77,7 +77,7 @@ def _started(script: Path, direction: dict[str, Any]) -> "subprocess.Popen[bytes
     }
     whole = user.pw_uid == 0
     return subprocess.Popen(
-        ["/bin/sh", str(script)],
+        [*_limits(spec), "/bin/sh", str(script)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -89,6 +89,18 @@ def _started(script: Path, direction: dict[str, Any]) -> "subprocess.Popen[bytes
         extra_groups=None if whole else os.getgrouplist(user.pw_name, user.pw_gid),
         umask=0o022,
     )
+
+
+def _limits(spec: dict[str, Any]) -> list[str]:
+    """Bound each process of the script by itself too.
+
+    systemd bounds them together, but not on a machine that has no memory control group for it.
+    """
+    given = spec.get("memory_mib")
+    if given is None:
+        return []
+    kibibytes = int(given) * 1024
+    return ["/bin/sh", "-c", f'ulimit -d {kibibytes} && exec "$@"', "sh"]
 
 
 class _Stop:

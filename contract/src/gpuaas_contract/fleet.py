@@ -186,7 +186,12 @@ class RunScript(Input):
     ] = {}
     timeout_seconds: Annotated[int, Field(ge=1, le=86_400)] = 600
     memory_mib: Annotated[
-        int | None, Field(ge=16, le=67_108_864, description="Where the machine can limit it")
+        int | None,
+        Field(
+            ge=16,
+            le=67_108_864,
+            description="Of all its processes; of each, where the machine cannot count them all",
+        ),
     ] = None
     output_bytes: Annotated[
         int,

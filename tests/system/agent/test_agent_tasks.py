@@ -41,6 +41,16 @@ async def test_a_script_that_takes_too_long_is_stopped_with_all_it_started(host:
     assert (await host.machine.run("pgrep -fc '[s]leep 4711'", check=False)).stdout.strip() == "0"
 
 
+async def test_a_script_gets_no_more_memory_than_it_was_given(host: Host) -> None:
+    take = "python3 -c 'print(len(bytearray({} << 20)))'"
+    greedy = await host.script(take.format(300), memory_mib=64)
+    assert greedy.status == "failed"
+    assert greedy.result is not None
+    assert greedy.result.code in {"exit_status", "killed"}
+    modest = await host.script(take.format(8), memory_mib=64)
+    assert await host.output(modest) == b"8388608\n"
+
+
 async def test_what_a_script_leaves_running_ends_with_it(host: Host) -> None:
     done = await host.script("setsid sleep 4712 >/dev/null 2>&1 & echo started")
     assert done.status == "succeeded"
