@@ -52,6 +52,7 @@ export const routes: readonly Route[] = [
     () => import("../pages/service-account/index.tsx"),
   ),
   page("/projects/:project_id/events", "Events", () => import("../pages/events/index.tsx")),
+  page("/webhooks/:webhook_id", "Webhook", () => import("../pages/webhook/index.tsx")),
   page("/projects/:project_id/policy", "Policy", () => import("../pages/policy/index.tsx")),
   page("/audit", "Audit", () => import("../pages/audit/index.tsx")),
   page("/tenants", "Tenants", () => import("../pages/tenants/index.tsx")),
@@ -61,6 +62,7 @@ export const routes: readonly Route[] = [
   page("/admin/apps", "Published apps", () => import("../pages/publishing/index.tsx")),
   page("/admin/apps/:slug", "Published app", () => import("../pages/published-app/index.tsx")),
   page("/account", "Your account", () => import("../pages/account/index.tsx")),
+  page("/device", "Let a terminal in", () => import("../pages/device/index.tsx")),
   { ...page("/platform", "Platform", () => import("../pages/platform/index.tsx")), open: true },
   {
     ...page("/sign-in", "Sign in", () => import("../pages/sign-in/index.tsx")),

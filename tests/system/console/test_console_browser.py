@@ -22,6 +22,7 @@ PROJECT_PAGES = (
     "access?tab=service-accounts",
     "policy",
     "events",
+    "events?tab=webhooks",
 )
 OTHER_PAGES = (
     "/home",

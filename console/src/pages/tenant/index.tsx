@@ -9,6 +9,7 @@ import { BindingTable } from "../../widgets/bindings.tsx";
 import { EntitlementTable } from "../../widgets/entitlements.tsx";
 import { OverlayTable } from "../../widgets/overlays.tsx";
 import { Loaded, Page } from "../../widgets/page.tsx";
+import { Webhooks } from "../../widgets/webhooks.tsx";
 import { BreakGlass } from "./break-glass.tsx";
 import { People } from "./people.tsx";
 import { Projects } from "./projects.tsx";
@@ -55,6 +56,9 @@ export default function TenantPage({ params }: PageProps) {
             ),
           },
         ]
+      : []),
+    ...(can("events.webhook.read", place)
+      ? [{ id: "webhooks", label: "Webhooks", content: <Webhooks place={place} /> }]
       : []),
     ...(can("capacity.quota.manage", place)
       ? [{ id: "quotas", label: "Quotas", content: <Quotas orgId={id} /> }]
