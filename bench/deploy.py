@@ -4,12 +4,12 @@ Both on fresh lab machines of one suite, in turns in the same run, packages in t
 floor's machines fetch them with apt from the lab, ours fetch a published bundle from the platform.
 Ours is a platform with its own database, the app's controller as a process of its own, and
 everything on: the first machine controls and works, the others work. Each size is run three times,
-and the run with the middle ratio counts. `add` is one more worker on a running cluster of two,
-until a job can run on it, beside the same by hand. `installed` is a deploy on two machines with
-their packages there, beside the floor's phases configure and start. `reconcile` is how many scripts
-one of an unchanged cluster runs on the machine it asks most, counted in the machines' journals by
-its correlation id. `idle` is the controller with the largest cluster for a minute, while it looks
-every 30 seconds.
+and the run with the middle ratio counts; `load` is the host's when that run of ours began. `add` is
+one more worker on a running cluster of two, until a job can run on it, beside the same by hand.
+`installed` is a deploy on two machines with their packages there, beside the floor's phases
+configure and start. `reconcile` is how many scripts one of an unchanged cluster runs on the machine
+it asks most, counted in the machines' journals by its correlation id. `idle` is the controller with
+the largest cluster for a minute, while it looks every 30 seconds.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.floor import SIZES, floor_add_run, floor_run
+from gpuaas_contract.apps import Operation
 from gpuaas_contract.states import Health, InstanceStatus
 from gpuaas_lab import Lab, sources
+from gpuaas_sdk import Request
 from tools.ground import ground_up
 from tools.slurm_crew import packages_install
-from tools.slurm_site import SlurmSite, bundles_publish, slurm_up
+from tools.slurm_site import ENDED, SlurmSite, bundles_publish, slurm_up
 
 DEPLOY_LIMIT = 1.25
 ADD_LIMIT = 1.5
@@ -38,6 +40,8 @@ IDLE_CPU_LIMIT = 1.0
 IDLE_MIB_LIMIT = 150.0
 REPEAT = 3
 IDLE_SECONDS = 60.0
+PATIENCE_SECONDS = 900.0
+WAIT_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Row:
     floor: float
     ours: float
     limit: float
+    load: float
     note: str = ""
 
     @property
@@ -58,16 +63,14 @@ class Row:
 
 
 async def measure(sizes: tuple[int, ...] = SIZES, *, repeat: int = REPEAT) -> list[Row]:
-    """Everything, sizes from small to large; the largest also stands idle for a while."""
-    rows: list[Row] = []
+    """Everything, sizes from small to large; the last of the largest also stands idle a while."""
+    rows, still = [], list[Row]()
     for size in sizes:
-        runs = [await _deployed(size) for _ in range(repeat)]
-        rows.append(_middle(runs))
+        last = [size == max(sizes) and run == repeat for run in range(1, repeat + 1)]
+        rows.append(_middle([await _deployed(size, still if one else None) for one in last]))
     rows.append(_middle([await _installed() for _ in range(repeat)]))
-    adds = [await _added() for _ in range(repeat)]
-    rows.append(_middle(adds))
-    rows += await _idle(max(sizes))
-    return rows
+    rows.append(_middle([await _added() for _ in range(repeat)]))
+    return [*rows, *still]
 
 
 def within(rows: list[Row]) -> bool:
@@ -81,11 +84,14 @@ def _middle(runs: list[Row]) -> Row:
     return sorted(runs, key=lambda run: run.ratio)[len(runs) // 2]
 
 
-async def _deployed(size: int) -> Row:
+async def _deployed(size: int, still: list[Row] | None) -> Row:
     floor = (await floor_run(size)).total
     async with _site(size) as site:
+        load = os.getloadavg()[0]
         seconds, steps = await _deploy(site, size)
-    return Row("deploy", size, floor, seconds, DEPLOY_LIMIT, steps)
+        if still is not None:
+            still += await _idle(site, size)
+    return Row("deploy", size, floor, seconds, DEPLOY_LIMIT, load, steps)
 
 
 async def _installed() -> Row:
@@ -93,9 +99,10 @@ async def _installed() -> Row:
     suite = sources.default_suite(sources.host_release())
     async with _site(2) as site:
         await packages_install(site.ground, suite, site.ground.lab.machines)
+        load = os.getloadavg()[0]
         seconds, steps = await _deploy(site, 2, packages="installed")
     by_hand = floor.configure + floor.start
-    return Row("installed", 2, by_hand, seconds, INSTALLED_LIMIT, steps)
+    return Row("installed", 2, by_hand, seconds, INSTALLED_LIMIT, load, steps)
 
 
 async def _added() -> Row:
@@ -103,35 +110,33 @@ async def _added() -> Row:
     async with _site(3) as site:
         await _deploy(site, 2)
         instance = (await _instances(site))[0]
-        began = time.monotonic()
+        load, began = os.getloadavg()[0], time.monotonic()
         given = {"allocation_ids": [site.ground.allocations[2]]}
         asked = await site.ask(instance, "add_worker", input=given)
-        (ended,) = await site.ended(asked)
+        ended = await _ended(site, asked.operation)
         seconds = time.monotonic() - began
         if ended.status != "succeeded":
             raise RuntimeError(f"the add failed: {ended.error}")
         ran = await site.ground.lab.machine("n1").run("srun -w n3 hostname")
         if ran.stdout.strip() != "n3":
             raise RuntimeError(f"no job ran on the new worker: {ran}")
-    return Row("add", 3, floor, seconds, ADD_LIMIT)
+    return Row("add", 3, floor, seconds, ADD_LIMIT, load, _steps(ended))
 
 
-async def _idle(size: int) -> list[Row]:
-    async with _site(size) as site:
-        await _deploy(site, size)
-        if site.process is None:
-            raise RuntimeError("no controller runs")
-        scripts = await _reconcile_scripts(site)
-        await asyncio.sleep(5)
-        pid = site.process.pid
-        before, began = _cpu_seconds(pid), time.monotonic()
-        await asyncio.sleep(IDLE_SECONDS)
-        percent = 100 * (_cpu_seconds(pid) - before) / (time.monotonic() - began)
-        memory = _resident_mib(pid)
+async def _idle(site: SlurmSite, size: int) -> list[Row]:
+    if site.process is None:
+        raise RuntimeError("no controller runs")
+    scripts = await _reconcile_scripts(site)
+    await asyncio.sleep(5)
+    pid = site.process.pid
+    load, before, began = os.getloadavg()[0], _cpu_seconds(pid), time.monotonic()
+    await asyncio.sleep(IDLE_SECONDS)
+    percent = 100 * (_cpu_seconds(pid) - before) / (time.monotonic() - began)
+    memory = _resident_mib(pid)
     return [
-        Row("reconcile: scripts a machine", size, 0.0, scripts, RECONCILE_LIMIT),
-        Row("idle: % of a CPU", size, 0.0, percent, IDLE_CPU_LIMIT),
-        Row("idle: MiB", size, 0.0, memory, IDLE_MIB_LIMIT),
+        Row("reconcile: scripts a machine", size, 0.0, scripts, RECONCILE_LIMIT, load),
+        Row("idle: % of a CPU", size, 0.0, percent, IDLE_CPU_LIMIT, load),
+        Row("idle: MiB", size, 0.0, memory, IDLE_MIB_LIMIT, load),
     ]
 
 
@@ -160,7 +165,7 @@ async def _site(size: int) -> AsyncIterator[SlurmSite]:
 
 
 async def _deploy(site: SlurmSite, size: int, **given: str) -> tuple[float, str]:
-    """Seconds from POST to running and healthy, and how long each step took."""
+    """Seconds from POST to running and healthy, and when each step began and ended."""
     first, *others = site.ground.allocations[:size]
     settings: dict[str, Any] = {
         "controller_allocation_id": first,
@@ -170,17 +175,38 @@ async def _deploy(site: SlurmSite, size: int, **given: str) -> tuple[float, str]
     }
     began = time.monotonic()
     asked = await site.deploy("bench", settings)
-    (ended,) = await site.ended(asked)
+    ended = await _ended(site, asked.operation)
     instance = await site.instance(asked.instance.id)
     seconds = time.monotonic() - began
     if (instance.status, instance.health) != (InstanceStatus.RUNNING, Health.HEALTHY):
         raise RuntimeError(f"the deploy ended {ended.status}: {ended.error}")
-    steps = [
-        f"{step.name} {(step.ended_at - step.started_at).total_seconds():.1f}"
+    return seconds, _steps(ended)
+
+
+async def _ended(site: SlurmSite, asked: Operation) -> Operation:
+    """An operation once it has ended: it is waited for, since asking again and again costs CPU."""
+    found = asked
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while found.status not in ENDED:
+            request = Request(
+                "GET",
+                f"/operations/{asked.id}",
+                params={"wait": f"{WAIT_SECONDS:g}s", "after_revision": found.revision},
+                wait=WAIT_SECONDS,
+            )
+            found = await site.admin.call(request, Operation)
+    return found
+
+
+def _steps(ended: Operation) -> str:
+    """When each step began and ended, in seconds since the request: the waterfall."""
+    asked = ended.requested_at
+    return ", ".join(
+        f"{step.name} {(step.started_at - asked).total_seconds():.2f}"
+        f"-{(step.ended_at - asked).total_seconds():.2f}"
         for step in ended.progress
         if step.ended_at is not None and step.started_at is not None
-    ]
-    return seconds, ", ".join(steps)
+    )
 
 
 async def _instances(site: SlurmSite) -> list[str]:
