@@ -73,6 +73,12 @@ _IDENTITY: Final[dict[str, Case]] = {
     "auth_methods_read": _open("the sign-in page shows it"),
     "oidc_start": _open("the way to the identity provider"),
     "oidc_callback": _open("the way back; the provider's answer is checked"),
+    "device_sign_in_create": _open("a terminal asks to be let in", _same({"name": "laptop"})),
+    "device_sign_in_redeem": _open(
+        "a terminal becomes known by it", lambda p: {"secret": p["device_secret"]}
+    ),
+    "device_sign_in_read": Case(At.OWN, why="only within a session"),
+    "device_sign_in_decide": Case(At.OWN, _same({"approve": True}), why="only within a session"),
     "session_list": _OWN,
     "session_end": _OWN,
     "whoami_read": _OWN,

@@ -163,6 +163,8 @@ async def _person(scenario: Scenario, who: str, person: Browser) -> None:
         sessions = await person.seen("/sessions")
         spare = await person.made("/personal-tokens", {"name": "zebra-spare"})
         scenario.params |= {"token_id": spare["id"], "session_id": sessions["items"][0]["id"]}
+        begun = await scenario.browser().made("/device-sign-ins", {"name": "zebra-terminal"})
+        scenario.params |= {"user_code": begun["user_code"], "device_secret": begun["secret"]}
 
 
 async def _machines(scenario: Scenario) -> None:

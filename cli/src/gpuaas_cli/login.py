@@ -2,8 +2,10 @@
 
 import asyncio
 import getpass
+import os
 import socket
 import sys
+import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +21,17 @@ from gpuaas_cli.config import (
     config_write,
 )
 from gpuaas_cli.options import Connection
+from gpuaas_cli.output import note
 from gpuaas_cli.session import Session, Stop, credentials, run
 from gpuaas_contract.access import Whoami
-from gpuaas_contract.identity import AuthMethods, PersonalTokenCreate, SignIn
+from gpuaas_contract.device_sign_in import DeviceSignInCreate
+from gpuaas_contract.identity import PersonalTokenCreate, SignIn
 from gpuaas_sdk import BearerToken, Client, NotFoundError, Request
-from gpuaas_sdk.sign_in import password_sign_in
+from gpuaas_sdk.sign_in import (
+    device_sign_in_begin,
+    device_sign_in_finish,
+    password_sign_in,
+)
 
 DAY = 86_400
 
@@ -44,6 +52,10 @@ class How:
     key_file: Annotated[
         Path | None, Parameter(help="file with a service account's key; read at each command")
     ] = None
+    browser: Annotated[
+        bool,
+        Parameter(negative="", help="show a code and let a browser anywhere say who you are"),
+    ] = False
     days: Annotated[int, Parameter(help="how long the token made for you lives")] = 30
 
 
@@ -58,12 +70,14 @@ def login(
 ) -> int:
     """Sign in and keep it as a context, which becomes the current one.
 
-    A person's email and password become a personal token; the password is kept nowhere. Where
-    people sign in through an organisation's provider, make a personal token in the console and
-    give it with --token. Automation gives --key-file.
+    Without further words it shows a code and an address: whoever opens it in a browser, on this
+    machine or another, and signs in there as always, with a password or through the organisation's
+    provider, lets this terminal in. With --email a password does it here; it is kept nowhere.
+    --token reads a personal token. Automation gives --key-file.
 
     Examples
     --------
+    $ gpuaas login --url https://gpuaas.example.org
     $ gpuaas login --url https://gpuaas.example.org --email ada@example.org
     $ gpuaas login --key-file operator.key --project research
     """
@@ -72,7 +86,7 @@ def login(
 
     async def sign_in(session: Session) -> int:
         url = session.context.url
-        context = await _context(session.client, url, chosen, no_input=no_input)
+        context = await _context(url, chosen, no_input=no_input)
         async with Client(url, credentials(context), user_agent="gpuaas-cli") as client:
             me = await client.get("/whoami", Whoami)
         tenant, project = _place(me)
@@ -129,31 +143,46 @@ def logout(
     return code
 
 
-async def _context(client: Client, url: str, how: How, *, no_input: bool) -> Context:
+async def _context(url: str, how: How, *, no_input: bool) -> Context:
     if how.key_file is not None:
         return Context(url=url, key_file=str(how.key_file.resolve()))
     if how.token:
         return Context(url=url, token=(await asyncio.to_thread(sys.stdin.readline)).strip())
-    methods = await client.get("/auth/methods", AuthMethods)
-    if not methods.local:
-        raise Stop(
-            f"people sign in here through {methods.oidc.name if methods.oidc else 'a provider'}:"
-            " make a personal token in the console and give it with `gpuaas login --token`."
-        )
     asks = not no_input and sys.stdin.isatty()
-    email = how.email or (await asyncio.to_thread(input, "email: ") if asks else None)
-    if email is None:
-        raise Stop("who? Give --email, --key-file or --token.")
+    if how.browser or (how.email is None and asks):
+        return await _by_browser(url, how)
+    if how.email is None:
+        raise Stop("who? Give --browser, --email, --key-file or --token.")
     password = await asyncio.to_thread(_password, how.password_file, asks=asks)
     async with Client(url, user_agent="gpuaas-cli") as nobody:
         made = await password_sign_in(
             nobody,
-            SignIn(email=email, password=password),
-            PersonalTokenCreate(
-                name=f"gpuaas on {socket.gethostname()}"[:100], expires_in_seconds=how.days * DAY
-            ),
+            SignIn(email=how.email, password=password),
+            PersonalTokenCreate(name=_name(), expires_in_seconds=how.days * DAY),
         )
     return Context(url=url, token=made.secret, token_id=made.id)
+
+
+async def _by_browser(url: str, how: How) -> Context:
+    """Show a code, and wait until somebody has let it in."""
+    wanted = DeviceSignInCreate(name=_name(), expires_in_seconds=how.days * DAY)
+    async with Client(url, user_agent="gpuaas-cli") as nobody:
+        begun = await device_sign_in_begin(nobody, wanted)
+        note(f"open {begun.verification_url}")
+        note(f"and see that it shows the code {begun.user_code}")
+        if sys.stderr.isatty() and _has_browser():
+            await asyncio.to_thread(webbrowser.open, begun.verification_url)
+        made = await device_sign_in_finish(nobody, begun)
+    return Context(url=url, token=made.secret, token_id=made.id)
+
+
+def _has_browser() -> bool:
+    """Whether there is a screen to open a browser on; a text browser would take the terminal."""
+    return sys.platform == "darwin" or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
+
+
+def _name() -> str:
+    return f"gpuaas on {socket.gethostname()}"[:100]
 
 
 def _password(file: Path | None, *, asks: bool) -> str:

@@ -25,6 +25,7 @@ class Prefix(StrEnum):
     KEY = "key"
     TOKEN = "tok"
     SESSION = "sess"
+    DEVICE_SIGN_IN = "dsi"
     ROLE = "role"
     BINDING = "bind"
     GROUP_MAPPING = "gmap"

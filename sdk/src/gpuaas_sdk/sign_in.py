@@ -1,10 +1,19 @@
-"""Signing in as a person outside a browser: email and password become a personal token.
+"""Signing in as a person outside a browser: a password, or a code let in with one, become a token.
 
-Used by command lines. The session lives for this one exchange and is ended; the password is kept
-nowhere.
+Used by command lines. A password's session lives for this one exchange and is ended; the password
+is kept nowhere. A code needs no password at all: whoever lets it in signs in as they always do.
 """
 
+import asyncio
+
 from gpuaas_contract.common import CSRF_HEADER
+from gpuaas_contract.device_sign_in import (
+    DeviceSignInAnswer,
+    DeviceSignInBegun,
+    DeviceSignInCreate,
+    DeviceSignInRedeem,
+    DeviceSignInStatus,
+)
 from gpuaas_contract.identity import (
     CSRF_COOKIE,
     PersonalTokenCreate,
@@ -29,3 +38,22 @@ async def password_sign_in(
     )
     await client.send(Request("DELETE", "/sessions/current", headers=headers))
     return made
+
+
+async def device_sign_in_begin(client: Client, wanted: DeviceSignInCreate) -> DeviceSignInBegun:
+    """A code to show to the person, who lets this terminal in with a browser anywhere."""
+    return await client.call(Request("POST", "/device-sign-ins", wanted), DeviceSignInBegun)
+
+
+async def device_sign_in_finish(client: Client, begun: DeviceSignInBegun) -> PersonalTokenCreated:
+    """Wait until the person has decided; the token they let this terminal have."""
+    redeem = DeviceSignInRedeem(secret=begun.secret)
+    while True:
+        answer = await client.call(
+            Request("POST", "/device-sign-ins/redeem", redeem), DeviceSignInAnswer
+        )
+        if answer.token is not None:
+            return answer.token
+        if answer.status is not DeviceSignInStatus.PENDING:
+            raise GpuaasError(f"The sign-in with the code {begun.user_code} is {answer.status}.")
+        await asyncio.sleep(begun.interval_seconds)

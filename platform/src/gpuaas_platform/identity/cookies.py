@@ -37,6 +37,13 @@ def browser_secure(platform: Platform, request: Request) -> bool:
     return False
 
 
+def base_url(platform: Platform, request: Request) -> str:
+    """Where a browser finds this platform: its public address, or the one it was asked at."""
+    public = platform.settings.public_url
+    base = public if public is not None else f"{request.url.scheme}://{request.url.netloc}"
+    return base.rstrip("/")
+
+
 def same_site_require(request: Request) -> None:
     """Refuse a sign-in that another site's page sends: it would sign people in as somebody else."""
     if request.headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:

@@ -13,7 +13,7 @@ from gpuaas_platform.identity.oidc import Provider
 from gpuaas_platform.identity.parts import Parts, parts_keep
 from gpuaas_platform.identity.passwords import Passwords
 from gpuaas_platform.identity.resolving import Resolver
-from gpuaas_platform.identity.store import throttles, tokens
+from gpuaas_platform.identity.store import devices, throttles, tokens
 from gpuaas_platform.identity.throttle import QUIET
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.loops import Loop, loop_running
@@ -38,8 +38,9 @@ async def identity_life(platform: Platform) -> AsyncIterator[None]:
 
 
 async def _sweep(platform: Platform) -> None:
-    """Forget tokens that ended a while ago, and attempts long past."""
+    """Forget tokens and terminals' sign-ins that ended a while ago, and attempts long past."""
     now = platform.clock.now()
     async with platform.db.connection() as conn:
         await tokens.tokens_sweep(conn, now - _REMEMBER_ENDED)
+        await devices.devices_sweep(conn, now - _REMEMBER_ENDED)
         await throttles.throttles_sweep(conn, now - QUIET)

@@ -22,8 +22,8 @@ from gpuaas_platform.identity.sessions import (
     session_begin,
     sign_in_refused,
 )
-from gpuaas_platform.identity.store import groups, people, tenancy
-from gpuaas_platform.identity.users import home_of
+from gpuaas_platform.identity.store import groups, people
+from gpuaas_platform.identity.users import admitted, home_of
 from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind, Place
 from gpuaas_platform.kernel.database import Connection, Record
@@ -73,11 +73,11 @@ async def sign_in_finish(call: Call, returned: Returned) -> Response:
         person = await _person(call, provider, returned)
         async with call.db.connection() as conn:
             user = await _find(conn, call.platform, person)
-            admitted = user is None or await _admitted(conn, user)
+            welcome = user is None or await admitted(conn, user)
     except TokenRefused as error:
         _log.info("oidc_sign_in_refused", error=shapes_masked(str(error)))
         raise await sign_in_refused(call, None, "oidc") from error
-    if not admitted:
+    if not welcome:
         raise await sign_in_refused(call, user, "oidc")
     # A code works once: the browser that repeats this is answered by the provider, not from here.
     once = replace(call, idempotency_key=None)
@@ -118,7 +118,7 @@ async def _session(person: Person, work: Work) -> Answer[SessionBegun]:
     if user is None:
         user = await _user_make(person, mappings, work)
     held = await people.user_lock(work.conn, user["id"])
-    if held is None or not await _admitted(work.conn, held):
+    if held is None or not await admitted(work.conn, held):
         raise PlatformError(ErrorCode.SIGN_IN_FAILED, "This person is not let in.")
     if await people.identity_user(work.conn, person.issuer, person.subject) is None:
         await people.identity_insert(
@@ -130,14 +130,6 @@ async def _session(person: Person, work: Work) -> Answer[SessionBegun]:
     answer = await session_begin(held, "oidc", work)
     await groups_apply(held["id"], mappings, work)
     return answer
-
-
-async def _admitted(conn: Connection, user: Record) -> bool:
-    """Whether a person is let in, by themselves and by the tenant that manages them."""
-    if user["org_id"] is None:
-        return bool(user["active"])
-    home = await tenancy.tenant_read(conn, user["org_id"])
-    return bool(user["active"] and home is not None and home["active"])
 
 
 async def _user_make(person: Person, mappings: list[Record], work: Work) -> Record:

@@ -1,10 +1,11 @@
 """Slows down guessing: each account and each address waits longer after each wrong sign-in.
 
-An attempt is counted before the password is looked at, and taken back when it was right.
+An attempt is counted before the password is looked at, and taken back when it was right. The same
+for codes of terminals that wait to be let in, and for the terminals themselves.
 """
 
 import hashlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from gpuaas_contract.errors import ErrorCode
@@ -17,6 +18,8 @@ from gpuaas_platform.kernel.problems import PlatformError
 QUIET: Final = timedelta(hours=1)
 _ACCOUNT: Final = store.Throttle(5, timedelta(minutes=15), QUIET)
 _ADDRESS: Final = store.Throttle(20, timedelta(minutes=15), QUIET)
+_TERMINALS: Final = store.Throttle(30, timedelta(minutes=15), QUIET)
+_GUESSES: Final = store.Throttle(10, timedelta(minutes=15), QUIET)
 
 
 async def attempt_begin(call: Call, email: str) -> None:
@@ -26,6 +29,42 @@ async def attempt_begin(call: Call, email: str) -> None:
         until = await store.attempt_count(conn, _address(call), now, _ADDRESS)
         if until is None:
             until = await store.attempt_count(conn, _account(email), now, _ACCOUNT)
+    _passed(until, now)
+
+
+async def attempt_succeeded(call: Call, email: str, conn: Connection) -> None:
+    """The sign-in was right."""
+    await store.attempt_forgive(conn, _account(email), _address(call))
+
+
+async def device_begins(call: Call) -> None:
+    """Count a terminal's sign-in, or refuse it while too many from its address wait."""
+    await _counted(call, _subject(b"terminal", call.source), _TERMINALS)
+
+
+async def device_fetched(call: Call, conn: Connection) -> None:
+    """A terminal was let in and has its token: its address starts over."""
+    await store.attempt_forget(conn, _subject(b"terminal", call.source))
+
+
+async def guess_begins(call: Call) -> None:
+    """Count a look at a code, or refuse it while this person has to wait."""
+    await _counted(call, _subject(b"guess", call.caller.id), _GUESSES)
+
+
+async def guessed(call: Call, conn: Connection) -> None:
+    """The code was one that waits."""
+    await store.attempt_forget(conn, _subject(b"guess", call.caller.id))
+
+
+async def _counted(call: Call, subject: bytes, throttle: store.Throttle) -> None:
+    now = call.platform.clock.now()
+    async with call.db.connection() as conn:
+        until = await store.attempt_count(conn, subject, now, throttle)
+    _passed(until, now)
+
+
+def _passed(until: datetime | None, now: datetime) -> None:
     if until is not None:
         raise PlatformError(
             ErrorCode.RATE_LIMITED,
@@ -34,15 +73,14 @@ async def attempt_begin(call: Call, email: str) -> None:
         )
 
 
-async def attempt_succeeded(call: Call, email: str, conn: Connection) -> None:
-    """The sign-in was right."""
-    await store.attempt_forgive(conn, _account(email), _address(call))
-
-
 def _account(email: str) -> bytes:
     # Hashed, because people type all kinds of things into this field.
-    return hashlib.sha256(b"account\0" + email_key(email).encode()).digest()
+    return _subject(b"account", email_key(email))
 
 
 def _address(call: Call) -> bytes:
-    return hashlib.sha256(b"address\0" + call.source.encode()).digest()
+    return _subject(b"address", call.source)
+
+
+def _subject(kind: bytes, who: str) -> bytes:
+    return hashlib.sha256(kind + b"\0" + who.encode()).digest()

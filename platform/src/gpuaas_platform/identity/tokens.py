@@ -75,6 +75,14 @@ async def personal_create(given: PersonalTokenCreate, work: Work) -> Answer[Pers
     if place is not None and not caller.knows(place):
         raise Denied(Permission.PROJECT_READ, hidden=True)
     hold_require(caller, given.permissions or (), place)
+    return Answer(await personal_issue(given, place, work), 201, secret=True)
+
+
+async def personal_issue(
+    given: PersonalTokenCreate, place: Place | None, work: Work
+) -> PersonalTokenCreated:
+    """Make the caller's token, once it is sure that they may have it."""
+    caller = work.call.caller
     secret = secret_make(PERSONAL_TOKEN_PREFIX, work.call.platform.clock.randomness(SECRET_BYTES))
     permissions: list[str] | None = None
     if given.permissions is not None:
@@ -92,11 +100,13 @@ async def personal_create(given: PersonalTokenCreate, work: Work) -> Answer[Pers
         project_id=None if place is None else place.project_id,
     )
     token = _personal(await store.token_insert(work.conn, new))
-    work.audit(Target("personal_token", token.id, caller.home, after=token))
+    work.audit(
+        Target("personal_token", token.id, caller.home, after=token),
+        action="identity.personal_token.create",
+    )
     told = {"user_id": caller.id, "name": token.name}
     work.emit(Happened("identity.personal_token.created", token.id, caller.home, told))
-    created = PersonalTokenCreated(**token.model_dump(), secret=secret)
-    return Answer(created, 201, secret=True)
+    return PersonalTokenCreated(**token.model_dump(), secret=secret)
 
 
 async def personal_list(call: Call, cursor: str | None, limit: int) -> Page[PersonalToken]:

@@ -22,7 +22,7 @@ from gpuaas_platform.identity.rules import (
     role_permissions,
     stand_in_require,
 )
-from gpuaas_platform.identity.store import access, tokens
+from gpuaas_platform.identity.store import access, tenancy, tokens
 from gpuaas_platform.identity.store import people as store
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Place
@@ -173,6 +173,14 @@ async def stand_in_for(principal_id: str, work: Work) -> None:
 def home_of(row: Record) -> Place:
     """Who manages a user: the platform, or a tenant."""
     return PLATFORM if row["org_id"] is None else Place(row["org_id"])
+
+
+async def admitted(conn: Connection, row: Record) -> bool:
+    """Whether a person is let in, by themselves and by the tenant that manages them."""
+    if row["org_id"] is None:
+        return bool(row["active"])
+    home = await tenancy.tenant_read(conn, row["org_id"])
+    return bool(row["active"] and home is not None and home["active"])
 
 
 def user_of(row: Record) -> User:

@@ -12,6 +12,7 @@ from gpuaas_contract.common import API_PREFIX, Page
 from gpuaas_contract.identity import AuthMethods, OidcMethod
 from gpuaas_platform.identity import groups
 from gpuaas_platform.identity.cookies import (
+    base_url,
     browser_secure,
     flow_cookie_of,
     flow_cookie_set,
@@ -126,9 +127,7 @@ async def group_mapping_delete(call: CallDep, mapping_id: str) -> Response:
 
 
 def _redirect_uri(call: Call, request: Request) -> str:
-    public = call.platform.settings.public_url
-    base = public if public is not None else f"{request.url.scheme}://{request.url.netloc}"
-    return f"{base.rstrip('/')}{_CALLBACK}"
+    return f"{base_url(call.platform, request)}{_CALLBACK}"
 
 
 def _sign_in_page(call: Call, error: PlatformError) -> Response:

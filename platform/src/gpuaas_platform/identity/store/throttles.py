@@ -45,12 +45,17 @@ async def attempt_count(
 
 async def attempt_forgive(conn: Connection, account: bytes, address: bytes) -> None:
     """A sign-in succeeded: the account starts over, the address gets its one attempt back."""
-    await conn.execute("DELETE FROM sign_in_throttles WHERE subject = $1", account)
+    await attempt_forget(conn, account)
     await conn.execute(
         "UPDATE sign_in_throttles SET attempts = greatest(attempts - 1, 0),"
         " blocked_until = least(blocked_until, last_at) WHERE subject = $1",
         address,
     )
+
+
+async def attempt_forget(conn: Connection, subject: bytes) -> None:
+    """Let a subject start over."""
+    await conn.execute("DELETE FROM sign_in_throttles WHERE subject = $1", subject)
 
 
 async def throttles_sweep(conn: Connection, before: datetime) -> None:
