@@ -9,13 +9,14 @@ end is that it converged and that nothing was done twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
 import pytest
 
 from gpuaas_contract.apps import Operation, Requested
 from gpuaas_contract.states import Health, InstanceStatus, OperationStatus, StepState
+from gpuaas_lab import Machine
 from gpuaas_lab.ssh import Result
 from gpuaas_sdk import Request
 from tools.ground import Ground
@@ -57,6 +58,8 @@ REFUSALS = {
     "admit": ("n1", "/usr/bin/scontrol", "update*"),
 }
 """For each step of a deploy: a machine, a program there, and the words it refuses."""
+BESIDE = ({"munge", "configure"},)
+"""Steps that run at the same time: what one of them makes is there when the other is refused."""
 REFUSED = {"preflight": "what it is made of is not known"}
 """What is told of a refusal that is seen by its effect."""
 
@@ -180,20 +183,21 @@ async def test_removing_a_worker_survives_a_kill_at_each_of_its_steps(site: Slur
 async def test_each_step_of_a_deploy_may_be_refused_and_tried_again(site: SlurmSite) -> None:
     wanted = placed(site.ground, "n1", ["n2"], packages="installed", finished_job_seconds=2)
     asked: Requested | None = None
-    for step, (where, program, pattern) in REFUSALS.items():
-        machine = site.ground.lab.machine(where)
-        wrapper = f"/usr/local/sbin/{program.rpartition('/')[2]}"
-        await machine.write(wrapper, REFUSAL.format(pattern=pattern, program=program), 0o755)
+    for steps in _at_once(REFUSALS):
+        wrappers = [await _refuse(site, *REFUSALS[step]) for step in steps]
         if asked is None:
             asked = await site.deploy("refused", wanted)
         else:
             await _again(site, asked.operation)
-        failed = await until(partial(site.operation, asked.operation.id), partial(_failed_at, step))
+        failed = await until(
+            partial(site.operation, asked.operation.id), partial(_failed_at, steps)
+        )
         assert failed.error is not None
-        assert REFUSED.get(step, "refused by the test") in failed.error.message, failed.error
+        assert REFUSED.get(steps[0], "refused by the test") in failed.error.message, failed.error
         instance = await site.instance(asked.instance.id)
         assert instance.health is not Health.HEALTHY
-        await machine.run(f"rm {wrapper}")
+        for machine, wrapper in wrappers:
+            await machine.run(f"rm {wrapper}")
     assert asked is not None
     await _again(site, asked.operation)
     await succeeded(site, asked)
@@ -237,10 +241,28 @@ def _running(operation: Operation) -> set[str]:
     return {step.name for step in operation.progress if step.state is StepState.RUNNING}
 
 
-def _failed_at(step: str, operation: Operation) -> bool:
-    return operation.error is not None and any(
-        one.name == step and one.state is StepState.FAILED for one in operation.progress
-    )
+def _at_once(steps: Iterable[str]) -> list[list[str]]:
+    """The steps in their order, those that run beside each other together."""
+    found: list[list[str]] = []
+    for step in steps:
+        if found and any({*found[-1], step} <= group for group in BESIDE):
+            found[-1].append(step)
+        else:
+            found.append([step])
+    return found
+
+
+async def _refuse(site: SlurmSite, where: str, program: str, pattern: str) -> tuple[Machine, str]:
+    """Have a machine refuse to run a program with some words; return what to remove there."""
+    machine = site.ground.lab.machine(where)
+    wrapper = f"/usr/local/sbin/{program.rpartition('/')[2]}"
+    await machine.write(wrapper, REFUSAL.format(pattern=pattern, program=program), 0o755)
+    return machine, wrapper
+
+
+def _failed_at(steps: Sequence[str], operation: Operation) -> bool:
+    failed = {one.name for one in operation.progress if one.state is StepState.FAILED}
+    return operation.error is not None and failed >= set(steps)
 
 
 async def _again(site: SlurmSite, operation: Operation) -> None:

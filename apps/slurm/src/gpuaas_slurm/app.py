@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
 
-from gpuaas_sdk import App, Context, Facts, Procedure, Step, Target
+from gpuaas_sdk import App, Context, Facts, Procedure, Step, Target, Together
 from gpuaas_sdk.contract import (
     DetailReport,
     Health,
@@ -33,10 +33,11 @@ from gpuaas_slurm.operations.workers import (
 from gpuaas_slurm.plan import planning, repairs
 from gpuaas_slurm.services import Services
 from gpuaas_slurm.steps.clean import absence_report, retired_report
+from gpuaas_slurm.steps.nodes import RELEASE
 
 SLUG = "slurm"
 
-Steps = Callable[[Scope], Sequence[Step]]
+Steps = Callable[[Scope], Sequence[Step | Together]]
 Finish = Callable[[Context], Awaitable[Facts]]
 
 
@@ -45,7 +46,7 @@ def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
     running = _seen_as(InstanceStatus.RUNNING, services)
 
     def procedure(steps: Steps, finish: Finish = running) -> Procedure:
-        async def load(ctx: Context) -> Sequence[Step]:
+        async def load(ctx: Context) -> Sequence[Step | Together]:
             return steps(scope_of(services, ctx))
 
         return Procedure(load, finish)
@@ -94,7 +95,10 @@ def _seen_as(status: InstanceStatus, services: Services) -> Finish:
     async def finish(ctx: Context) -> Facts:
         # What the operation leads to is true when it ends, which is when this is told.
         version = ctx.operation.target_version or ctx.instance.app_version
-        become = ctx.instance.model_copy(update={"status": status, "app_version": version})
+        release = ctx.instance.runtime_version or ctx.kept.get(RELEASE, "")
+        become = ctx.instance.model_copy(
+            update={"status": status, "app_version": version, "runtime_version": release}
+        )
         wanted = Target(become, ctx.members)
         seen = ctx.kept.get("seen")
         if not isinstance(seen, Seen):

@@ -1,8 +1,8 @@
 """What one attempt of an operation stands on: the machines, what they look like, the scheduler.
 
 Made when an operation is loaded and shared by its steps. A script that changes a machine ends with
-a look at it, so that a step costs a machine one round trip; what was seen is kept until the next
-script there. It decides nothing.
+a look at it, so that a step costs a machine one round trip; what was seen last is kept, and what
+a script that failed left behind is looked at anew. It decides nothing.
 """
 
 import asyncio
@@ -84,8 +84,10 @@ class Ground:
         return await self.each(sites, self.look)
 
     async def run(self, site: Site, script: Script, files: Sequence[File] = ()) -> MachineLook:
-        """Put files on a machine, run a script there, and return what is there afterwards."""
-        self._looks.pop(site.allocation_id, None)
+        """Put files on a machine, run a script there, and return what is there afterwards.
+
+        Until it ends, steps beside it see the machine as it was: they need nothing of each other.
+        """
         machine = await self.machines.open(site.allocation_id)
         given: dict[str, Any] = {"timeout": script.timeout, "env": script.environment}
         try:
@@ -93,9 +95,12 @@ class Ground:
                 ran = await machine.put(*files, then=script.text, **given)
             else:
                 ran = await machine.run(script.text, input=script.input, **given)
-        except ScriptFailed as failure:
-            raise _meant(site, script, failure) from failure
-        return self._seen(site, ran, ran.stdout)
+            return self._seen(site, ran, ran.stdout)
+        except BaseException as failure:
+            self._looks.pop(site.allocation_id, None)
+            if isinstance(failure, ScriptFailed):
+                raise _meant(site, script, failure) from failure
+            raise
 
     async def facts(self, site: Site, peers: Sequence[str] = ()) -> MachineFacts:
         """What a machine is made of, and which of its peers it reaches; looks at it too."""
@@ -155,7 +160,10 @@ class Ground:
         early, late = seen.now - ended, seen.now - (ended - ran.seconds)
         skew = 0.0 if early <= 0 <= late else min(early, late, key=abs)
         found = MachineLook(**{**vars(seen), "skew": skew})
-        self._looks[site.allocation_id] = found
+        # Scripts beside each other end in any order: the look that began last saw the work of all.
+        known = self._looks.get(site.allocation_id)
+        if known is None or known.now <= found.now:
+            self._looks[site.allocation_id] = found
         return found
 
     async def each(

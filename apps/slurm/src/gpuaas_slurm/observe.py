@@ -13,7 +13,7 @@ from gpuaas_sdk import Look, StepFailure, Target
 from gpuaas_sdk.contract import Person
 from gpuaas_sdk.machines import Machines
 from gpuaas_slurm.commands import Association, Job, Node, Slurm, SlurmCommandError
-from gpuaas_slurm.commands.batch import answering, batch_answers, batch_script
+from gpuaas_slurm.commands.batch import MARK, answering, batch_answers, batch_script
 from gpuaas_slurm.commands.run import Result
 from gpuaas_slurm.commands.slurm import CONFIG, slurm_connect
 from gpuaas_slurm.documents import (
@@ -143,14 +143,14 @@ def _questions(target: Target) -> Questions:
 
 async def _site(machines: Machines, site: Site, questions: Questions) -> tuple[SiteSeen, str]:
     machine = await machines.open(site.allocation_id)
-    # A controller that is down would keep every question waiting for its time limit.
-    asking = ""
+    script = LOOK.text
     if questions:
-        asking = f"if systemctl is-active --quiet slurmctld; then\n{batch_script(questions)}fi\n"
-    ran = await machine.run(asking + LOOK.text, env=LOOK.environment, timeout=SECONDS)
+        # A controller that is down would keep every question waiting for its time limit.
+        script = batch_script(questions, script, "systemctl is-active --quiet slurmctld")
+    ran = await machine.run(script, env=LOOK.environment, timeout=SECONDS)
     ended = time.time()
     try:
-        look = machine_look(ran.stdout)
+        look = machine_look(ran.stdout.partition(f"\n{MARK}\t")[0])
         record = record_of(look)
     except (LookError, DocumentError) as error:
         return SiteSeen(failure=f"what it says cannot be read: {error}"), ""

@@ -1,14 +1,24 @@
-"""Working on many machines at once: who fails, who is left out, and what is told."""
+"""Working on many machines at once: who fails, who is left out, what is told and what was seen."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from slurm_world import member, target
 
-from gpuaas_sdk import Client, Machines, PermanentFailure, StepFailure, TemporaryFailure
+from gpuaas_sdk import (
+    Client,
+    Machines,
+    PermanentFailure,
+    ScriptFailed,
+    StepFailure,
+    TemporaryFailure,
+)
 from gpuaas_sdk.contract import Operation
+from gpuaas_sdk.machines import About, Order, Output
 from gpuaas_slurm.ground import Ground
+from gpuaas_slurm.onmachine.scripts import LOOK, Script
 from gpuaas_slurm.operations.deploy import leaving_out
 from gpuaas_slurm.sites import Site
 
@@ -23,12 +33,42 @@ class Attempt:
         self.attempt, self.max_attempts = attempt, 3
 
 
-def ground(attempt: int | None = None) -> Ground:
+class Told:
+    """A way to machines that answers a look as it is told to; as many wait as there are events."""
+
+    key = "told"
+
+    def __init__(self) -> None:
+        self.orders: list[Order] = []
+        self.status = 0
+        self.answers: dict[str, tuple[float, asyncio.Event]] = {}
+
+    def wire(self, client: Client, allocation_id: str) -> "Told":
+        del client, allocation_id
+        return self
+
+    async def ready(self, about: About) -> None:
+        del about
+
+    async def close(self) -> None:
+        pass
+
+    async def execute(self, order: Order) -> Output:
+        self.orders.append(order)
+        now, ended = self.answers.get(order.env.get("UNIT", ""), (float(len(self.orders)), None))
+        if ended is not None:
+            await ended.wait()
+        text = f"os\tdebian bookworm\nhostname\tn1\nnow\t{now}\nend\tlook\n"
+        return Output(self.status, text.encode(), b"", 0.1)
+
+
+def ground(attempt: int | None = None, access: Told | None = None) -> Ground:
     """A controller and three workers."""
     wanted = target()
     more = tuple(member(name, "worker") for name in ("n3", "n4"))
     made = Ground(
-        Machines(Client("http://127.0.0.1:9")), replace(wanted, members=(*wanted.members, *more))
+        Machines(Client("http://127.0.0.1:9"), access),
+        replace(wanted, members=(*wanted.members, *more)),
     )
     if attempt is not None:
         operation: Any = Attempt(attempt)
@@ -91,3 +131,37 @@ async def test_a_bug_is_no_failure_of_a_machine() -> None:
 
     with pytest.raises(KeyError):
         await made.each(made.sites, work)
+
+
+async def test_what_was_seen_is_looked_at_once() -> None:
+    access = Told()
+    made = ground(access=access)
+    seen = await made.run(made.controller, LOOK)
+    assert await made.look(made.controller) is seen
+    assert len(access.orders) == 1
+
+
+async def test_of_scripts_beside_each_other_the_look_that_began_last_counts() -> None:
+    access, early, late = Told(), asyncio.Event(), asyncio.Event()
+    access.answers = {"early": (10.0, early), "late": (11.0, late)}
+    made = ground(access=access)
+    first = asyncio.create_task(made.run(made.controller, Script("start", {"UNIT": "early"})))
+    second = asyncio.create_task(made.run(made.controller, Script("start", {"UNIT": "late"})))
+    late.set()
+    await second
+    assert (await made.look(made.controller)).now == 11.0
+    early.set()
+    assert (await first).now == 10.0
+    assert (await made.look(made.controller)).now == 11.0
+    assert len(access.orders) == 2
+
+
+async def test_what_a_script_that_failed_left_is_looked_at_anew() -> None:
+    access = Told()
+    made = ground(access=access)
+    before = await made.run(made.controller, LOOK)
+    access.status = 1
+    with pytest.raises(ScriptFailed):
+        await made.run(made.controller, Script("stop"))
+    access.status = 0
+    assert await made.look(made.controller) is not before

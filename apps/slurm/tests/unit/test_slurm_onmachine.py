@@ -1,6 +1,7 @@
 """What scripts say of a machine, read; and that a text cut short is never an empty machine."""
 
 import subprocess
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -146,3 +147,17 @@ async def test_answers_of_many_commands_in_one_round_trip() -> None:
     assert (failed.exit_code, failed.stderr) == (3, "bad\n")
     with pytest.raises(ValueError, match="zip"):
         batch_answers([*questions, ("more",)], said)
+
+
+async def test_commands_are_asked_at_once_and_a_look_is_taken_meanwhile() -> None:
+    meet = ("sh", "-c", 'mkdir "$0" 2>/dev/null; until [ -d "$1" ]; do sleep 0.01; done; echo met')
+    with TemporaryDirectory() as folder:
+        first, second = f"{folder}/1", f"{folder}/2"
+        questions = [(*meet, first, second), (*meet, second, first)]
+        said = shell(batch_script(questions, "printf 'end\\tlook\\n'")).stdout
+    assert said.startswith("end\tlook\nanswer\t")
+    assert {one.stdout for one in batch_answers(questions, said).values()} == {"met\n"}
+
+
+def test_nothing_is_asked_where_nobody_would_answer() -> None:
+    assert shell(batch_script([("echo", "asked")], "echo looked", "false")).stdout == "looked\n"

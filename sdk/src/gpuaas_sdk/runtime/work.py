@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuaas_contract.controllers import Claimed
 from gpuaas_contract.states import StepState
-from gpuaas_sdk.app import App, Context, Facts, Procedure, Step, Target, steps_of
+from gpuaas_sdk.app import App, Context, Facts, Ordered, Procedure, Step, Target, steps_of
 from gpuaas_sdk.failures import (
     PermanentFailure,
     StepFailure,
@@ -111,7 +111,8 @@ class OperationWork:
             raise StopRequested
         steps = await procedure.load(ctx)
         self._reporter.plan(steps_of(steps))
-        await self._reporter.flush()
+        if not _begins_at_once(steps):
+            await self._reporter.flush()
         await self._steps.run(steps)
         ctx.machines.doing("finish")
         facts = Facts() if procedure.finish is None else await procedure.finish(ctx)
@@ -188,6 +189,12 @@ def procedure_of(app: App[Any], kind: str) -> Procedure:
         return app.health(ctx.target, seen)
 
     return Procedure(steps, finish)
+
+
+def _begins_at_once(steps: Ordered) -> bool:
+    """Whether the first step looks at nothing before it is announced, and the plan with it."""
+    first = steps[0] if steps else None
+    return isinstance(first, Step) and type(first).check is Step.check
 
 
 async def _ended(*tasks: "asyncio.Task[Any]") -> None:

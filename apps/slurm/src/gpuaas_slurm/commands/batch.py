@@ -15,14 +15,22 @@ Argv = tuple[str, ...]
 MARK = "answer"
 
 
-def batch_script(questions: Iterable[Sequence[str]]) -> str:
-    """Return a script that runs each command and says how it ended and what it printed."""
-    lines = ["answers=$(mktemp -d)", 'pack() { gzip -1 <"$answers/$1" | base64 -w0; }']
-    for argv in questions:
+def batch_script(questions: Sequence[Sequence[str]], meanwhile: str = "", when: str = ":") -> str:
+    """Return a script that runs the commands at once and says how each ended and what it printed.
+
+    `meanwhile` is a script that runs, and prints, before that; nothing is asked unless `when`.
+    """
+    pack = 'pack() { [ ! -s "$answers/$1" ] || gzip -1 <"$answers/$1" | base64 -w0; }'
+    lines = ["answers=$(mktemp -d)", pack]
+    lines.append(f"if {when}; then")
+    for number, argv in enumerate(questions):
+        said = f'"$(pack out{number})" "$(pack err{number})" >"$answers/{number}"'
         lines += [
-            f'{shlex.join(argv)} >"$answers/out" 2>"$answers/err" </dev/null; code=$?',
-            f'printf "{MARK}\\t%s %s %s\\n" "$code" "$(pack out)" "$(pack err)"',
+            f'{{ {shlex.join(argv)} >"$answers/out{number}" 2>"$answers/err{number}" </dev/null',
+            f'printf "{MARK}\\t%s %s %s\\n" $? {said}; }} &',
         ]
+    lines += [":", "fi", meanwhile, "wait"]
+    lines += [f'[ ! -e "$answers/{one}" ] || cat "$answers/{one}"' for one in range(len(questions))]
     return "\n".join([*lines, 'rm -rf "$answers"', ""])
 
 
@@ -49,4 +57,4 @@ def _answer(argv: Argv, line: str) -> Result:
 
 
 def _unpacked(text: str) -> str:
-    return gzip.decompress(base64.b64decode(text)).decode(errors="replace")
+    return gzip.decompress(base64.b64decode(text)).decode(errors="replace") if text else ""

@@ -6,16 +6,21 @@ say os "${ID:-unknown} ${VERSION_CODENAME:-unknown}"
 read -r host </proc/sys/kernel/hostname
 say hostname "$host"
 say now "$(date +%s.%N)"
-for name in record cluster snapshot; do
-    [ -r "$HOME_FOLDER/$name.json" ] && say "$name" "$(cat "$HOME_FOLDER/$name.json")"
-done
-for name in offer restored previous.version; do
-    [ -r "$HOME_FOLDER/$name" ] && say "${name%.version}" "$(cat "$HOME_FOLDER/$name")"
+# Of a line each, and read by the shell itself: every program started counts on a small machine.
+for name in record.json cluster.json snapshot.json offer restored previous.version; do
+    [ -r "$HOME_FOLDER/$name" ] || continue
+    read -r line <"$HOME_FOLDER/$name" || :
+    say "${name%.*}" "$line"
 done
 dpkg-query -W -f 'package\t${db:Status-Status} ${Package} ${Version}\n' $PACKAGES 2>/dev/null
+set --
 for file in $FILES; do
-    [ -e "$file" ] && printf '%s\0' "$file"
-done | xargs -0 -r sh -c 'sha256sum -- "$@" | sed "s/^/digest\t/"; stat -c "mode	%a %U %G %Y %n" -- "$@"' sh
+    [ -e "$file" ] && set -- "$@" "$file"
+done
+if [ $# -gt 0 ]; then
+    sha256sum -- "$@" | sed 's/^/digest\t/'
+    stat -c 'mode	%a %U %G %Y %n' -- "$@"
+fi
 for file in $PROBED; do
     [ -e "$file" ] && say present "$file"
 done

@@ -2,18 +2,24 @@
 
 from collections.abc import Callable, Sequence
 
-from gpuaas_sdk import Step, StepFailure, TemporaryFailure
+from gpuaas_sdk import Step, StepFailure, TemporaryFailure, Together
 from gpuaas_sdk.contract import Operation
 from gpuaas_slurm.operations.scope import Scope
 from gpuaas_slurm.sites import Site
 from gpuaas_slurm.steps.accounts import Accounts
 from gpuaas_slurm.steps.daemons import Database, Slurmctld, Slurmd, Slurmdbd
 from gpuaas_slurm.steps.nodes import Admitted, Registered, Trial
-from gpuaas_slurm.steps.people import People
-from gpuaas_slurm.steps.prepare import Configure, Install, MungeKey, Preflight
+from gpuaas_slurm.steps.people import People, PeopleElsewhere
+from gpuaas_slurm.steps.prepare import (
+    Configure,
+    ConfigureElsewhere,
+    Install,
+    MungeKey,
+    Preflight,
+)
 
 
-def deploy(scope: Scope) -> Sequence[Step]:
+def deploy(scope: Scope) -> Sequence[Step | Together]:
     """All machines of the instance at once; the order is that in which daemons need each other.
 
     Accounting, its tree and the project's people are there before the controller answers for the
@@ -22,15 +28,20 @@ def deploy(scope: Scope) -> Sequence[Step]:
     ground, maker = scope.ground, scope.maker
     ground.may_leave_out = leaving_out(scope.ctx.operation)
     sites, head, workers = ground.sites, (ground.controller,), ground.workers
+    others = tuple(site for site in sites if not site.controller)
     return [
         Preflight(ground, maker, sites),
         Install(ground, scope.packages, sites),
-        MungeKey(ground, maker, sites),
-        Configure(ground, maker, sites),
-        Database(ground, head),
-        Slurmdbd(ground, head),
-        Accounts(ground),
-        People(ground, maker.services, sites),
+        Together(
+            [Configure(ground, maker, head), Database(ground, head)],
+            MungeKey(ground, maker, sites),
+            ConfigureElsewhere(ground, maker, others),
+        ),
+        Together(
+            [Slurmdbd(ground, head), Accounts(ground)],
+            PeopleElsewhere(ground, maker.services, others),
+        ),
+        People(ground, maker.services, head),
         Slurmctld(ground, head),
         *worker_steps(scope, workers),
     ]

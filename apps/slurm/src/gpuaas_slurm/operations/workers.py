@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpuaas_sdk import Step
+from gpuaas_sdk import Step, Together
 from gpuaas_slurm.operations.deploy import worker_steps
 from gpuaas_slurm.operations.scope import Scope
 from gpuaas_slurm.settings import PackageSource, settings_of
@@ -21,7 +21,7 @@ from gpuaas_slurm.steps.people import People
 from gpuaas_slurm.steps.prepare import Configure, Install, MungeKey, Preflight
 
 
-def add_worker(scope: Scope) -> Sequence[Step]:
+def add_worker(scope: Scope) -> Sequence[Step | Together]:
     """One machine; it takes no user's job before its own test job ran."""
     return _joins(scope, scope.mine)
 
@@ -41,20 +41,22 @@ def remove_worker(scope: Scope) -> Sequence[Step]:
     return _leaves(scope, scope.mine[0])
 
 
-def replace_worker(scope: Scope) -> Sequence[Step]:
+def replace_worker(scope: Scope) -> Sequence[Step | Together]:
     """The new one is ready before the old one drains."""
     new = site_of(scope.ctx.target, scope.ctx.new_member)
     return [*_joins(scope, (new,)), *_leaves(scope, scope.mine[0])]
 
 
-def _joins(scope: Scope, sites: tuple[Site, ...]) -> list[Step]:
+def _joins(scope: Scope, sites: tuple[Site, ...]) -> list[Step | Together]:
     ground, maker = scope.ground, scope.maker
     return [
         Preflight(ground, maker, sites),
         Install(ground, scope.packages, sites),
-        MungeKey(ground, maker, sites),
-        Configure(ground, maker, sites),
-        People(ground, maker.services, sites),
+        Together(
+            MungeKey(ground, maker, sites),
+            Configure(ground, maker, sites),
+            People(ground, maker.services, sites),
+        ),
         *worker_steps(scope, sites),
     ]
 

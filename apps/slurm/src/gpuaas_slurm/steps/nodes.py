@@ -24,6 +24,8 @@ from gpuaas_slurm.sites import Site
 REGISTER_SECONDS = 60.0
 TRIAL_SECONDS = 60
 PAUSE = 0.2
+RELEASE = "release"
+"""Under which name an attempt keeps the release it works on, so that its end asks in its words."""
 
 
 class OnNodes(Step):
@@ -77,8 +79,9 @@ class Registered(OnNodes):
 
     async def check(self, ctx: Context) -> bool:
         """Whether all of them are there."""
-        del ctx
-        return not _waiting(await self.names(), await self.seen(await self.ground.slurm()))
+        slurm = await self.ground.slurm()
+        ctx.kept[RELEASE] = str(slurm.version)
+        return not _waiting(await self.names(), await self.seen(slurm))
 
     async def do(self, ctx: Context) -> None:
         """Wait until they have registered; a node that is refused says why."""

@@ -145,14 +145,14 @@ class Configure(OnSites):
     def __init__(self, ground: Ground, maker: Maker, sites: Iterable[Site]) -> None:
         super().__init__(ground, sites)
         self.maker = maker
-        self._decided: dict[str, tuple[ClusterDocument, Record]] = {}
+        self._decided: dict[str, tuple[ClusterDocument, Record, MachineLook]] = {}
 
     async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
         """Whether every file is as rendered, and what the machine is stands in its record."""
         del ctx
         document, record = await self.maker.document(), await self.maker.record(site)
         # Kept for `make`: while files are written, machines are not looked at to decide anew.
-        self._decided[site.allocation_id] = document, record
+        self._decided[site.allocation_id] = document, record, look
         if await self.ground.record(site) != record:
             return False
         if site.controller and await self.ground.document() != document:
@@ -163,12 +163,17 @@ class Configure(OnSites):
     async def make(self, ctx: Context, site: Site) -> None:
         """Put the files in place; the documents last, since they say that the rest is there."""
         del ctx
-        document, record = self._decided[site.allocation_id]
-        look = await self.ground.look(site)
+        document, record, look = self._decided[site.allocation_id]
         wanted = configuration_for(document.cluster, record.machine, worker=site.worker)
         placed = [_file(file) for file in (*wanted, *documents_for(document, record))]
         gone = " ".join(unwanted(look, wanted))
         await self.ground.run(site, Script("reload", {"UNWANTED": gone}), placed)
+
+
+class ConfigureElsewhere(Configure):
+    """The same on machines without the controller."""
+
+    name = "configure_workers"
 
 
 def drifted(look: MachineLook, wanted: Iterable[RenderedFile]) -> list[str]:
