@@ -158,7 +158,7 @@ async def test_a_cancel_stops_branches_at_their_safe_points(platform: MemoryPlat
         Together([first, Act("long", long)], [Act("waits", long), later])
     ]
     asked = await deployed(platform)
-    async with controller_running(app_of([branches]), platform):
+    async with controller_running(app_of(steps), platform):
         await begun.wait()
         await platform.cancel(asked.id)
         ended = await operation_ended(platform, asked.id)
