@@ -54,6 +54,7 @@ const PROJECT: readonly Entry[] = [
 const OPERATE: readonly Entry[] = [
   { text: "Find by correlation id", href: "/correlations", needs: "operate.correlation.read" },
   { text: "Audit", href: "/audit", needs: "audit.entry.read" },
+  { text: "Artifacts", href: "/artifacts", needs: "artifacts.artifact.publish" },
 ];
 
 const ADMIN: readonly Entry[] = [

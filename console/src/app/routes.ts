@@ -61,6 +61,13 @@ export const routes: readonly Route[] = [
   page("/admin/nodes/:node_id", "Node", () => import("../pages/node/index.tsx")),
   page("/admin/apps", "Published apps", () => import("../pages/publishing/index.tsx")),
   page("/admin/apps/:slug", "Published app", () => import("../pages/published-app/index.tsx")),
+  page("/artifacts", "Artifacts", () => import("../pages/artifacts/index.tsx")),
+  page("/artifacts/:artifact_id", "Artifact", () => import("../pages/artifact/index.tsx")),
+  page(
+    "/artifact-sources/:source_id",
+    "Source of artifacts",
+    () => import("../pages/artifact-source/index.tsx"),
+  ),
   page("/account", "Your account", () => import("../pages/account/index.tsx")),
   page("/device", "Let a terminal in", () => import("../pages/device/index.tsx")),
   { ...page("/platform", "Platform", () => import("../pages/platform/index.tsx")), open: true },

@@ -93,6 +93,7 @@ function section(pathname: string): string {
   const [first, second, third] = pathname.split("/").filter((part) => part !== "");
   if (first === "projects" && third !== undefined) return `/projects/${second}/${third}`;
   if (first === "admin" && second === "nodes") return "/admin/capacity";
+  if (first === "artifact-sources") return "/artifacts";
   if (first === "admin") return `/admin/${second}`;
   return `/${first ?? ""}`;
 }

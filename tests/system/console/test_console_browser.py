@@ -31,6 +31,8 @@ OTHER_PAGES = (
     "/correlations",
     "/projects",
     "/account",
+    "/artifacts",
+    "/artifacts?tab=sources",
     "/tenants",
     "/admin/capacity",
     "/admin/apps",
