@@ -81,10 +81,10 @@ class _Form(HTMLParser):
 
 
 @contextmanager
-def provider_running() -> Iterator[RunningProvider]:
-    """A provider for the length of a block."""
+def provider_running(redirect_uri: str = REDIRECT_URI) -> Iterator[RunningProvider]:
+    """A provider for the length of a block, that sends browsers back to this address alone."""
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("oidc_provider.py")), REDIRECT_URI],
+        [sys.executable, str(Path(__file__).with_name("oidc_provider.py")), redirect_uri],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

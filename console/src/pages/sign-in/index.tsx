@@ -3,15 +3,20 @@
 
 import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useEffect } from "react";
 import { returnTo } from "../../app/return-to.ts";
 import { navigate, useLocation } from "../../app/router.tsx";
 import { session } from "../../app/session.ts";
 import { useStore } from "../../live/store.ts";
+import { ProblemAlert } from "../../widgets/problem-alert.tsx";
 import { SignInForm } from "../../widgets/sign-in-form.tsx";
+import { refusalOf } from "./refused.ts";
 
 export default function SignInPage() {
-  const target = returnTo(useLocation().search);
+  const { search } = useLocation();
+  const target = returnTo(search);
+  const refused = refusalOf(search);
   const signedIn = useStore(session).kind === "signed_in";
 
   useEffect(() => {
@@ -21,7 +26,10 @@ export default function SignInPage() {
   return (
     <div className="narrow-page">
       <Container header={<Header variant="h1">Sign in to GPUaaS</Header>}>
-        <SignInForm returnTo={target} />
+        <SpaceBetween size="l">
+          {refused !== null && <ProblemAlert problem={refused} />}
+          <SignInForm returnTo={target} />
+        </SpaceBetween>
       </Container>
     </div>
   );
