@@ -168,7 +168,7 @@ async def incident_traceable(stage: Stage) -> str:
     wanted = stage.correlations[0]
     timeline = await stage.person.get(f"/correlations/{wanted}", limit=500)
     kinds = {one["kind"] for one in timeline["entries"]}
-    lacking = {"request", "audit", "operation", "step", "event"} - kinds
+    lacking = {"request", "audit", "instance", "member", "operation", "step", "event"} - kinds
     if lacking:
         raise Failed(f"{wanted} does not lead to: {', '.join(sorted(lacking))}")
     if not timeline["trace_ids"]:

@@ -27,13 +27,13 @@ from gpuaas_platform.kernel.database import Connection, Record
 
 
 async def instances_correlated(conn: Connection, query: CorrelationQuery) -> list[Correlated]:
-    """Instances deployed under a correlation id."""
+    """Instances that work under a correlation id was about, as they are now."""
     rows = await correlated.correlated_read(conn, correlated.INSTANCES, query)
     return [_instance(row) for row in rows]
 
 
 async def members_correlated(conn: Connection, query: CorrelationQuery) -> list[Correlated]:
-    """Members added under a correlation id."""
+    """Members that work under a correlation id made or was about, as they are now."""
     rows = await correlated.correlated_read(conn, correlated.MEMBERS, query)
     return [_member(row) for row in rows]
 

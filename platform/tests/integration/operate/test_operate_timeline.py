@@ -46,6 +46,31 @@ async def test_an_incident_is_told_from_the_request_to_the_last_event(
             assert seen.status_code in {200, 405}, link
 
 
+async def test_what_moved_on_since_is_still_told(site: Site, controller: FakeController) -> None:
+    """An instance carries the id of its latest change; those before lead to it all the same."""
+    requested = await _deploy(site)
+    await controller.drain_queue()
+    instance_id = requested["instance"]["id"]
+    later = await site.client.post(
+        f"/app-instances/{instance_id}/operations",
+        json={"kind": "stop", "input": {}},
+        headers=site.admin | {"X-Correlation-ID": "later-43"},
+    )
+    assert later.status_code == 202, later.text
+    await controller.drain_queue()
+    moved = await site.client.get(f"/app-instances/{instance_id}", headers=site.admin)
+    assert moved.json()["correlation_id"] == "later-43"
+    before = (await site.client.get(f"/correlations/{CORRELATION}", headers=site.admin)).json()
+    after = (await site.client.get("/correlations/later-43", headers=site.admin)).json()
+    for told in (before, after):
+        moments = [entry["at"] for entry in told["entries"]]
+        assert moments == sorted(moments)
+        assert told["entries"][0]["kind"] == "request"
+        found = [entry["id"] for entry in told["entries"] if entry["kind"] == "instance"]
+        assert found == [instance_id]
+    assert "member" in {entry["kind"] for entry in before["entries"]}
+
+
 async def test_the_five_questions_are_answered(site: Site, controller: FakeController) -> None:
     controller.trouble["deploy"] = failing(1, family="permanent", message="No voice on this card.")
     requested = await _deploy(site)

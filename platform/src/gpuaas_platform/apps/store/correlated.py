@@ -21,8 +21,35 @@ _STEPS: Final = (
     " CROSS JOIN LATERAL jsonb_array_elements(o.progress) WITH ORDINALITY AS s (step, n)"
     " WHERE s.step ->> 'started_at' IS NOT NULL)"
 )
-INSTANCES: Final = CorrelatedRows("app_instances", "created_at", "id", Permission.INSTANCE_READ)
-MEMBERS: Final = CorrelatedRows("app_members", "created_at", "id", Permission.INSTANCE_READ)
+# A row carries the id of whatever moved it last, so for an earlier one it is found by operations:
+# those about the row, and for members the deploy whose transaction made them (it is about no
+# member, and its moment is theirs). Each once, from the moment it was first touched under the id.
+# OFFSET 0 makes the planner look each of the few up by its key.
+_INSTANCES: Final = (
+    "(SELECT i.*, t.correlation_id, t.touched_at FROM"
+    " (SELECT correlation_id, id, min(at) AS touched_at FROM"
+    " (SELECT correlation_id, instance_id AS id, requested_at AS at FROM operations"
+    " UNION ALL SELECT correlation_id, id, updated_at FROM app_instances) AS touches"
+    " GROUP BY correlation_id, id) AS t, LATERAL"
+    " (SELECT id, org_id, project_id, resource_name, app_slug, status, health, created_by"
+    " FROM app_instances WHERE id = t.id OFFSET 0) AS i)"
+)
+_MEMBERS: Final = (
+    "(SELECT m.*, t.correlation_id, t.touched_at FROM"
+    " (SELECT correlation_id, id, min(at) AS touched_at FROM"
+    " (SELECT correlation_id, member_id AS id, requested_at AS at FROM operations"
+    " UNION ALL SELECT correlation_id, new_member_id, requested_at FROM operations"
+    " UNION ALL SELECT o.correlation_id, made.id, o.requested_at FROM operations o, LATERAL"
+    " (SELECT id FROM app_members WHERE instance_id = o.instance_id"
+    " AND created_at = o.requested_at OFFSET 0) AS made"
+    " WHERE o.member_id IS NULL AND o.new_member_id IS NULL"
+    " UNION ALL SELECT correlation_id, id, updated_at FROM app_members) AS touches"
+    " GROUP BY correlation_id, id) AS t, LATERAL"
+    " (SELECT id, org_id, project_id, instance_id, component_key, allocation_id, status, health"
+    " FROM app_members WHERE id = t.id OFFSET 0) AS m)"
+)
+INSTANCES: Final = CorrelatedRows(_INSTANCES, "touched_at", "id", Permission.INSTANCE_READ)
+MEMBERS: Final = CorrelatedRows(_MEMBERS, "touched_at", "id", Permission.INSTANCE_READ)
 OPERATIONS: Final = CorrelatedRows("operations", "requested_at", "id", Permission.OPERATION_READ)
 STEPS: Final = CorrelatedRows(
     _STEPS, "started_at", "operation_id || lpad(n::text, 6, '0')", Permission.OPERATION_READ
