@@ -13,7 +13,7 @@ from pydantic import Field
 from gpuaas_contract.common import Input, Model
 from gpuaas_contract.identity import DAY, PersonalTokenCreated
 
-DEVICE_SECRET_PREFIX: Final = "gpd"
+DEVICE_SECRET_PREFIX: Final = "gpc"
 # No vowels, so that no word comes out; nothing that reads like something else.
 CODE_LETTERS: Final = "BCDFGHJKLMNPQRSTVWXZ"
 CODE_LENGTH: Final = 8

@@ -31,6 +31,7 @@ OTHER_PAGES = (
     "/correlations",
     "/projects",
     "/account",
+    "/device",
     "/artifacts",
     "/artifacts?tab=sources",
     "/tenants",

@@ -12,12 +12,12 @@ MASK: Final = "[masked]"
 
 # What can be told by its form: our own secrets (identity, webhooks), tokens, private keys.
 _SHAPES: Final = (
-    re.compile(r"()\b(?:gp[kptsnd]|whsec)_[A-Za-z0-9_+/=-]{20,}"),
+    re.compile(r"()\b(?:gp[cdeknpst]|whsec)_[A-Za-z0-9_+/=-]{20,}"),
     re.compile(r"()\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"),
     re.compile(r"()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END[A-Z -]*-----|\Z)", re.DOTALL),
 )
 _SUSPECT: Final = re.compile(
-    r"gp[kptsnd]_|whsec_|eyJ|-----BEGIN"
+    r"gp[cdeknpst]_|whsec_|eyJ|-----BEGIN"
 )  # cheap: asked for every log line
 
 # A header or a field whose name says that a secret follows.
