@@ -19,6 +19,7 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.events import EVENT_STREAM_MEDIA_TYPE
 from gpuaas_platform.http.errors import problem_response
 from gpuaas_platform.kernel import telemetry
+from gpuaas_platform.kernel.logs import request_log
 from gpuaas_platform.kernel.problems import PlatformError
 
 _log = structlog.get_logger("gpuaas.access")
@@ -70,6 +71,7 @@ class Edge:
         scope = exchange.scope
         state = scope.setdefault("state", {})
         state["correlation_id"], state["traceparent"] = exchange.correlation, traceparent
+        exchange.traceparent = traceparent
         _, trace_id, span_id, _ = traceparent.split("-")
         structlog.contextvars.bind_contextvars(
             correlation_id=exchange.correlation, trace_id=trace_id, span_id=span_id
@@ -102,6 +104,7 @@ class _Exchange:
         self.scope = scope
         self.correlation = correlation
         self.status = 0
+        self.traceparent = ""
         self._send = send
         self._streams = False
 
@@ -132,12 +135,17 @@ class _Exchange:
         telemetry.request_observe(
             method, self.route, self.status, None if self._streams else seconds
         )
-        _log.info(
-            "request",
-            method=method,
-            path=self.scope["path"],
-            status=self.status,
-            milliseconds=round(seconds * 1000, 1),
+        _, trace_id, span_id, _ = self.traceparent.split("-")
+        request_log(
+            {
+                "method": method,
+                "path": self.scope["path"],
+                "status": self.status,
+                "milliseconds": round(seconds * 1000, 1),
+                "correlation_id": self.correlation,
+                "trace_id": trace_id,
+                "span_id": span_id,
+            }
         )
 
 

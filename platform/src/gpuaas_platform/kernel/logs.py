@@ -8,8 +8,10 @@ it happened, never with which values. Services simply never log secrets.
 import functools
 import json
 import logging
+import sys
 import traceback
 from collections.abc import MutableMapping
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, TextIO
 
@@ -23,9 +25,15 @@ _MASKED: Final = ("password", "secret", "token", "authorization", "cookie", "pri
 _Raised = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
+_access: Final = structlog.get_logger("gpuaas.access")
+_straight = False
+
+
 def logs_configure(settings: Settings) -> None:
     """Set up structlog and route the standard library's loggers through it."""
+    global _straight  # noqa: PLW0603 - one per process, as structlog's own configuration
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    _straight = settings.log_format == "json" and level <= logging.INFO
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -51,6 +59,25 @@ def logs_configure(settings: Settings) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(max(level, logging.WARNING))
+
+
+def request_log(told: dict[str, Any]) -> None:
+    """The line of one request: `correlation_id` and `path`, which callers choose, and what is ours.
+
+    As JSON it is written without the logger's chain, which costs a twentieth of a small mutation.
+    """
+    if not _straight:
+        _access.info("request", **told)
+        return
+    line = told | {
+        "correlation_id": shapes_masked(told["correlation_id"]),
+        "path": shapes_masked(told["path"]),
+        "event": "request",
+        "level": "info",
+        "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+    }
+    sys.stdout.write(_line(line) + "\n")
+    sys.stdout.flush()
 
 
 def secrets_mask(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
