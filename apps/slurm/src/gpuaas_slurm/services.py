@@ -1,4 +1,4 @@
-"""What the app asks of the platform beside operations: addresses, and secrets from custody.
+"""What the app asks of the platform beside operations: addresses, manifests, custody's secrets.
 
 Made once per controller and shared by all operations. The private key that opens deliveries stays
 in this process.
@@ -7,6 +7,7 @@ in this process.
 import base64
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
@@ -46,6 +47,12 @@ class Services:
         """Where the platform says an allocation's machine is."""
         found = await self.client.get(f"/allocations/{allocation_id}", Allocation)
         return found.address or ""
+
+    async def manifest(self, slug: str, version: str) -> dict[str, Any]:
+        """What a version of the app was published with; read as it is, whoever wrote it."""
+        answer = await self.client.send(Request("GET", f"/apps/{slug}/versions/{version}"))
+        found: dict[str, Any] = answer.json()["manifest"]
+        return found
 
     async def people(self, project_id: str) -> tuple[Person, ...] | None:
         """Who belongs to a project; None when the platform cannot be asked, which says nothing."""

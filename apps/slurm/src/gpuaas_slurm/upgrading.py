@@ -22,6 +22,8 @@ RELEASES: Final = (
     (20, 11), (21, 8), (22, 5), (23, 2), (23, 11), (24, 5), (24, 11), (25, 5), (25, 11),
 )  # fmt: skip
 NEWER: Final = "newer"
+ROOM_KIB: Final = 1024 * 1024
+"""Free in the controller's /var: packages, and a snapshot of a database that is not small."""
 
 
 def installed_of(look: MachineLook) -> str:
@@ -57,6 +59,15 @@ def upgrade_problems(operation_id: str, looks: Mapping[str, MachineLook]) -> lis
         if problem:
             problems.append(f"{name} {problem}")
     return problems
+
+
+def room_problems(operation_id: str, head: MachineLook, free_kib: int) -> list[str]:
+    """Why the snapshot would not fit on the controller's machine; nothing once it is there."""
+    taken = head.snapshot is not None and head.snapshot.operation_id == operation_id
+    if taken or free_kib >= ROOM_KIB:
+        return []
+    free, needed = free_kib // 1024, ROOM_KIB // 1024
+    return [f"{head.hostname} has {free} MiB free in /var, and {needed} are needed: free them"]
 
 
 def rollback_problems(

@@ -5,7 +5,13 @@ from dataclasses import replace
 import pytest
 
 from gpuaas_slurm.onmachine.look import MachineLook, OfferSeen, SnapshotSeen, machine_look
-from gpuaas_slurm.upgrading import installed_of, rollback_problems, upgrade_problems
+from gpuaas_slurm.upgrading import (
+    ROOM_KIB,
+    installed_of,
+    rollback_problems,
+    room_problems,
+    upgrade_problems,
+)
 
 OLD, NEW = "22.05.8-4+deb12u3", "23.02.7-1"
 
@@ -89,3 +95,11 @@ def test_a_look_tells_of_offer_snapshot_and_the_way_back() -> None:
     assert seen.snapshot is not None
     assert f"{seen.snapshot.taken_at:%Y}" == "2023"
     assert (seen.previous, seen.restored) == ("22.05.8", "op_2")
+
+
+def test_a_snapshot_that_would_not_fit_is_not_begun() -> None:
+    assert room_problems("op_1", machine(), ROOM_KIB) == []
+    [problem] = room_problems("op_1", machine(), 2048)
+    assert problem == "n1 has 2 MiB free in /var, and 1024 are needed: free them"
+    assert room_problems("op_1", replace(machine(), snapshot=snapshot()), 2048) == []
+    assert room_problems("op_2", replace(machine(), snapshot=snapshot()), 2048) != []

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -38,6 +39,13 @@ process list, and so is the private key its secrets are sealed to. Any number of
 run beside each other; each can be killed at any moment.
 """
 
+MANIFEST = """\
+Print the manifest of this version, for publishing.
+
+With --bundles, an instance of that app version gets the bundles published as this version, and an
+upgrade to it is refused where policy does not give them; without, what the channel points at.
+"""
+
 SETTINGS = """\
 Every option can stand in the file (TOML, the same names with underscores) or in the environment
 (GPUAAS_SLURM_…). Logs are JSON lines on standard error, each with its correlation id.
@@ -59,8 +67,14 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def add_manifest(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command that prints the manifest."""
-    parser = described(commands, "manifest", "Print the manifest of this version, for publishing.")
-    parser.set_defaults(run=lambda _: sys.stdout.write(manifest_text()))
+    parser = described(commands, "manifest", MANIFEST)
+    parser.add_argument(
+        "--bundles",
+        default="",
+        metavar="VERSION",
+        help="stand on bundles published as this version",
+    )
+    parser.set_defaults(run=lambda given: sys.stdout.write(manifest_text(given.bundles)))
 
 
 def options_add(parser: argparse.ArgumentParser) -> None:
@@ -82,9 +96,15 @@ def config_of(given: argparse.Namespace) -> Config:
         raise CommandError(str(error)) from error
 
 
-def manifest_text() -> str:
-    """Return the manifest."""
-    return files("gpuaas_slurm").joinpath("manifest.json").read_text()
+def manifest_text(bundles: str = "") -> str:
+    """Return the manifest; with a version of bundles, as one that stands on these and no others."""
+    text = files("gpuaas_slurm").joinpath("manifest.json").read_text()
+    if not bundles:
+        return text
+    manifest = json.loads(text)
+    for artifact in manifest["artifacts"]:
+        artifact |= {"version": bundles, "optional": False}
+    return json.dumps(manifest, indent=2) + "\n"
 
 
 def run(given: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from gpuaas_sdk import Step
 from gpuaas_slurm.operations.scope import Scope
 from gpuaas_slurm.steps.daemons import Database, Restarted, Slurmctld, Slurmd, Slurmdbd
 from gpuaas_slurm.steps.nodes import Admitted, Registered
-from gpuaas_slurm.steps.prepare import Configure
+from gpuaas_slurm.steps.prepare import Configure, ConfigureElsewhere, Preflight
 from gpuaas_slurm.steps.upgrade import (
     DownForRestore,
     Examined,
@@ -32,6 +32,7 @@ def upgrade(scope: Scope) -> Sequence[Step]:
     head, workers = (ground.controller,), ground.workers
     others = tuple(site for site in ground.sites if not site.controller)
     steps: list[Step] = [
+        Preflight(ground, scope.maker, ground.sites),
         Offered(ground, scope.packages, ground.sites),
         Examined(ground),
         Snapshot(ground, head),
@@ -42,7 +43,10 @@ def upgrade(scope: Scope) -> Sequence[Step]:
         Slurmctld(ground, head),
     ]
     if others:
-        steps += [Packaged(ground, others, where="workers"), _Others(ground, maker, others)]
+        steps += [
+            Packaged(ground, others, where="workers"),
+            ConfigureElsewhere(ground, maker, others),
+        ]
     if workers:
         steps += [Restarted(ground, workers, "slurmd"), Registered(ground, maker, workers)]
     return [*steps, Verified(ground)]
@@ -72,9 +76,3 @@ def rollback(scope: Scope) -> Sequence[Step]:
             Admitted(ground, maker, workers),
         ]
     return [*steps, Verified(ground)]
-
-
-class _Others(Configure):
-    """The same for the other machines, once the controller's runs."""
-
-    name = "configure_workers"

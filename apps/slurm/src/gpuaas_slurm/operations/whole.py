@@ -16,6 +16,7 @@ from gpuaas_slurm.steps.daemons import (
     Stopped,
 )
 from gpuaas_slurm.steps.nodes import Registered
+from gpuaas_slurm.steps.prepare import Preflight
 from gpuaas_slurm.steps.quiet import Quiet
 from gpuaas_slurm.steps.secret import KeyRevoked
 
@@ -28,10 +29,11 @@ def stop(scope: Scope) -> Sequence[Step]:
 
 
 def start(scope: Scope) -> Sequence[Step]:
-    """In the order in which daemons need each other."""
+    """In the order in which daemons need each other, once nothing is in their way."""
     ground = scope.ground
     head, workers = (ground.controller,), ground.workers
     steps: list[Step] = [
+        Preflight(ground, scope.maker, ground.sites),
         Munge(ground, ground.sites),
         Database(ground, head),
         Slurmdbd(ground, head),

@@ -21,6 +21,7 @@ from gpuaas_slurm.upgrading import (
     SLURM_PACKAGES,
     installed_of,
     rollback_problems,
+    room_problems,
     upgrade_problems,
 )
 
@@ -76,7 +77,9 @@ class Examined(Step):
             wanted = ctx.operation.target_version
             problems = rollback_problems(ctx.operation.id, wanted, head, named)
         else:
+            free = (await self.ground.facts(self.ground.controller)).disk_kib
             problems = upgrade_problems(ctx.operation.id, named)
+            problems += room_problems(ctx.operation.id, head, free)
         if problems:
             code = "rollback_refused" if self.back else "upgrade_refused"
             text = f"Nothing was touched: {'; '.join(problems)}."
