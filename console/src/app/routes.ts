@@ -2,6 +2,7 @@
  * its own. Where it stands in the navigation is said in navigation.ts. */
 
 import { type ComponentType, lazy } from "react";
+import { patiently } from "../live/patiently.ts";
 import type { PageProps, Route } from "./router.tsx";
 
 type Load = () => Promise<{ default: ComponentType<PageProps> }>;
@@ -83,6 +84,7 @@ export const notFound: Route = {
   open: true,
 };
 
-function page(path: string, title: string, load: Load): Route {
+function page(path: string, title: string, fetched: Load): Route {
+  const load = () => patiently(fetched);
   return { path, title, page: lazy(load), load };
 }

@@ -18,12 +18,15 @@ import type {
 } from "../api/contract.ts";
 import { isJsonObject } from "../api/contract.ts";
 import { readAt } from "../forms/pointers.ts";
+import { patiently } from "../live/patiently.ts";
 import { Conditions } from "./conditions.tsx";
 import { Markdown } from "./markdown.tsx";
 import { Status } from "./status.tsx";
 import { Value } from "./value.tsx";
 
-const Topology = lazy(async () => ({ default: (await import("./topology.tsx")).Topology }));
+const Topology = lazy(async () => ({
+  default: (await patiently(() => import("./topology.tsx"))).Topology,
+}));
 
 export interface PanelScene {
   readonly manifest: Manifest;

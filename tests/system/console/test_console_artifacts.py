@@ -12,14 +12,12 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from playwright.async_api import Page, expect
 
-PART = 16 * 1024 * 1024
-
 
 async def test_a_file_is_published_promoted_deprecated_and_retired(
     visit: Any, site: Ground, picture: Any
 ) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    content = secrets.token_bytes(PART + 4711)  # two parts
+    content = secrets.token_bytes(300_000)
     signature = base64.b64encode(key.sign(content, ec.ECDSA(SHA256()))).decode()
     page = await visit(ADMIN)
     await _source(page)
