@@ -133,6 +133,7 @@ def _ways(site: Ground, instance: Mapping[str, Any]) -> dict[str, list[_Stop]]:
         _Stop("platform", "/platform", "Platform"),
         _Stop("audit", "/audit", "Audit"),
         _Stop("find", "/correlations", "Find by correlation id"),
+        _Stop("artifacts", "/artifacts", "Artifacts"),
         _Stop("tenants", "/tenants", "Tenants"),
         _Stop("tenant", f"/tenants/{site.tenant_id}", "Acme Research"),
         _Stop("apps", "/admin/apps", "Published apps"),
@@ -184,7 +185,9 @@ async def _arrive(page: Page, wire: CDPSession, email: str) -> tuple[float, floa
 def _load_row(times: _Times) -> Row:
     middle = statistics.median(times.load)
     weight = statistics.median(times.bytes)
-    note = f"sign-in page and home, with their data; limit {FIRST_LOAD_KB} kB"
+    note = (
+        f"to the sign-in page, middle and best; with home and its data at most {FIRST_LOAD_KB} kB"
+    )
     return Row("first load", middle, min(times.load), max(times.load), weight, note)
 
 
