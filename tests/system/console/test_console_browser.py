@@ -103,7 +103,7 @@ async def test_every_page_is_for_screen_readers_and_phones_too(visit: Any, site:
     for number, path in enumerate(PROJECT_PAGES):
         found |= await _findings(owner, f"/projects/{site.project_id}/{path}", frame=number == 0)
     admin = await visit(ADMIN, examined=True)
-    for number, path in enumerate(OTHER_PAGES):
+    for number, path in enumerate([*OTHER_PAGES, *_made_pages(site)]):
         found |= await _findings(admin, path, frame=number == 0)
     assert found == {}
 
@@ -137,6 +137,16 @@ async def test_the_keyboard_alone_leads_to_the_content(visit: Any, site: Ground)
     await page.keyboard.press("Tab")
     inside = "document.getElementById('content').contains(document.activeElement)"
     assert await page.evaluate(inside)
+
+
+def _made_pages(site: Ground) -> list[str]:
+    """Pages of single things, made for it: a source, what is published to it, a webhook."""
+    source = site.admin.made("/artifact-sources", {"name": "examined"})["id"]
+    file = {"name": "tool", "version": "1", "digest": f"sha256:{'0' * 64}", "size": 1}
+    artifact = site.admin.made(f"/artifact-sources/{source}/artifacts", file)["id"]
+    hook = {"url": "http://127.0.0.1:9/hook", "description": "Examined"}
+    webhook = site.admin.made(f"/tenants/{site.tenant_id}/webhooks", hook)["webhook"]["id"]
+    return [f"/artifact-sources/{source}", f"/artifacts/{artifact}", f"/webhooks/{webhook}"]
 
 
 async def _arrived(page: Page, path: str) -> None:
