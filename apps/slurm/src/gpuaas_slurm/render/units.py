@@ -39,12 +39,15 @@ def _acknowledged(address: str) -> str:
         return ""
     route = f'$$(ip -4 route show table local {address} | head -n 1 | sed "s/ quickack 1//")'
     change = f"/bin/sh -c 'ip route replace table local {route}"
-    return f"ExecStartPre=-{change} quickack 1'\nExecStopPost=-{change}'\n"
+    # As root, whoever the daemon runs as: Debian 13's is slurm from the start.
+    return f"ExecStartPre=+-{change} quickack 1'\nExecStopPost=+-{change}'\n"
 
 
 def slurmctld_unit(cluster: Cluster) -> RenderedFile:
     """Render the controller's drop-in; it exits when its accounting daemon does not answer."""
-    order = "After=slurmdbd.service\nWants=slurmdbd.service\n" if cluster.accounting else ""
+    order = "After=munge.service\nWants=munge.service\n"
+    if cluster.accounting:
+        order += "After=slurmdbd.service\nWants=slurmdbd.service\n"
     return _drop_in(
         cluster,
         "slurmctld",
@@ -57,14 +60,17 @@ def slurmdbd_unit(cluster: Cluster) -> RenderedFile:
     return _drop_in(
         cluster,
         "slurmdbd",
-        "[Unit]\nAfter=mariadb.service\nWants=mariadb.service\nStartLimitIntervalSec=0\n\n"
+        "[Unit]\nAfter=mariadb.service munge.service\nWants=mariadb.service munge.service\n"
+        "StartLimitIntervalSec=0\n\n"
         f"[Service]\n{_acknowledged(cluster.controller.address)}{ACCOUNTS}{RESTART}TimeoutStopSec=20\n",
     )
 
 
 def slurmd_unit(cluster: Cluster, machine: Machine) -> RenderedFile:
     """Render a worker's drop-in."""
-    order = "After=slurmctld.service\n" if machine.name == cluster.controller.name else ""
+    order = "After=munge.service\nWants=munge.service\n"
+    if machine.name == cluster.controller.name:
+        order += "After=slurmctld.service\n"
     return _drop_in(
         cluster,
         "slurmd",

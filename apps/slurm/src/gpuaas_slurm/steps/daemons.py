@@ -56,7 +56,8 @@ class Database(OnSites):
         document = await self.ground.known()
         accounting = document.cluster.accounting or Accounting()
         statements = "".join(f"{one};\n" for one in database_statements(accounting))
-        await self.ground.run(site, Script("database", input=statements.encode(), timeout=180))
+        env = {"DATABASE": accounting.database}
+        await self.ground.run(site, Script("database", env, statements.encode(), timeout=180))
 
 
 class Daemon(OnSites):
