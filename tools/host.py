@@ -138,6 +138,8 @@ _NEEDS = {
         Need(_browser, ("chromium", "fonts-liberation")),
         Need(_library("libatomic.so.1"), ("libatomic1",)),  # of the node inside Playwright
         Need(_command("sshd"), ("openssh-server",)),  # tests log in through a real one
+        Need(_command("zsh"), ("zsh",)),  # tests press Tab in real shells
+        Need(_command("fish"), ("fish",)),
     ),
     "lab": (
         Need(_command("systemd-nspawn"), ("systemd-container",)),
