@@ -23,6 +23,7 @@ from playwright.async_api import (
     async_playwright,
     expect,
 )
+from steady_page import steady
 
 Visit = Callable[..., Awaitable[Page]]
 Picture = Callable[..., Awaitable[None]]
@@ -79,7 +80,7 @@ async def visit(browser: Browser, site: Ground) -> AsyncIterator[Visit]:
             bypass_csp=examined,  # what examines a page is a stranger to its policy
         )
         contexts.append(context)
-        page = await context.new_page()
+        page = steady(await context.new_page())
         page.set_default_timeout(45_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: _listen(message, complaints))

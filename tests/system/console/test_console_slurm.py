@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from console_ground import CONSOLE
 from playwright.async_api import Browser, Locator, Page, expect
+from steady_page import steady
 
 from gpuaas_lab import Lab
 from tools.ground import ADMINISTRATOR, Ground, ground_up
@@ -50,7 +51,7 @@ async def real(
                 viewport={"width": 1280, "height": 900},
                 locale="en-GB",
             )
-            page = await context.new_page()
+            page = steady(await context.new_page())
             page.set_default_timeout(60_000)
             await _sign_in(page, ground.password)
             yield Real(ground, page)
