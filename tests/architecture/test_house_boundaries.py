@@ -21,8 +21,8 @@ pytestmark = pytest.mark.slow
 # Who may boot machines: the demo, the measurements, the system tests, what they stand on, and the
 # lab's own.
 LAB_GUESTS = (
-    "bench/", "lab/", "tests/support/agent_hosts", "tests/system/", "tools/demo", "tools/ground",
-    "tools/slurm_",
+    "bench/", "lab/", "tests/support/agent_hosts", "tests/support/slurm_install", "tests/system/",
+    "tools/demo", "tools/ground", "tools/slurm_",
 )  # fmt: skip
 
 
