@@ -136,6 +136,7 @@ _NEEDS = {
     ),
     "browser": (
         Need(_browser, ("chromium", "fonts-liberation")),
+        Need(_library("libnss3.so"), ("libnss3",)),  # of a chromium that is not apt's
         Need(_library("libatomic.so.1"), ("libatomic1",)),  # of the node inside Playwright
         Need(_command("sshd"), ("openssh-server",)),  # tests log in through a real one
         Need(_command("zsh"), ("zsh",)),  # tests press Tab in real shells

