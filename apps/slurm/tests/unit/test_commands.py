@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,15 @@ async def test_jobs(slurm: Slurm) -> None:
     assert by_name["array"].array_tasks == "2-3%1"
     (task,) = [job for job in jobs if job.array_task is not None]
     assert (task.array_task, task.array_id) == (1, by_name["array"].id)
+
+
+async def test_a_trial_of_our_own_and_what_is_cleaned_up_leave_by_themselves(slurm: Slurm) -> None:
+    running = next(job for job in await slurm.jobs() if job.name == "running")
+    assert not running.leaving
+    assert not replace(running, name="gpuaas-trial").leaving  # anybody may call theirs so
+    assert replace(running, name="gpuaas-trial", user="root").leaving
+    assert replace(running, state="COMPLETING").leaving
+    assert not replace(running, name="gpuaas-trial", user="root", state="COMPLETED").leaving
 
 
 async def test_a_completing_job_still_holds_its_nodes_and_has_no_count_of_them(

@@ -11,6 +11,9 @@ SIGNALLED = 0x7F
 COMPLETING = "COMPLETING"
 """The script ended, and something of it is still on a node: an epilog, processes being killed."""
 
+TRIAL = "gpuaas-trial"
+"""What the app's own jobs are called, which try a node and take a moment."""
+
 FINISHED = {
     "COMPLETED",
     "CANCELLED",
@@ -63,6 +66,15 @@ class Job:
     def running(self) -> bool:
         """It holds nodes: running, starting, stopped for a while, or cleaning up."""
         return not self.finished and self.state != "PENDING"
+
+    @property
+    def leaving(self) -> bool:
+        """It holds nodes and ends by itself in a moment: being cleaned up, or a trial of our own.
+
+        A trial outlives a controller that is killed while it waits for it.
+        """
+        ours = self.name == TRIAL and self.user == "root"
+        return self.running and (ours or self.state == COMPLETING)
 
     def names(self, node: str) -> bool:
         """Say whether the record names a node, whatever its state."""

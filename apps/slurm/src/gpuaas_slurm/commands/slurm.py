@@ -19,7 +19,7 @@ from gpuaas_slurm.commands.controller import (
     pings_from_text,
     version_from_config,
 )
-from gpuaas_slurm.commands.jobs import Job, job_from_json
+from gpuaas_slurm.commands.jobs import TRIAL, Job, job_from_json
 from gpuaas_slurm.commands.nodes import Node, node_from_json
 from gpuaas_slurm.commands.partitions import (
     PartitionState,
@@ -188,7 +188,7 @@ class Slurm:
         argv = [
             *("timeout", str(seconds), "srun", f"--partition={ADMISSION}", "--quiet"),
             *(f"--nodelist={compress(nodes)}", f"--nodes={len(nodes)}", "--ntasks-per-node=1"),
-            *("--job-name=gpuaas-trial", "--time=2", "--mem=1", f"--immediate={seconds}"),
+            *(f"--job-name={TRIAL}", "--time=2", "--mem=1", f"--immediate={seconds}"),
             *("--chdir=/", "printenv", "SLURMD_NODENAME"),
         ]
         return tuple(sorted(checked(await self._run(argv)).split()))

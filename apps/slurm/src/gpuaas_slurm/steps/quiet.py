@@ -26,16 +26,16 @@ class Quiet(Step):
 
     async def do(self, ctx: Context) -> None:
         """Do with running jobs as was chosen, and wait until they are gone."""
-        running = await self._running()
-        if running and self.choice == "refuse":
-            listed = "; ".join(f"{job.id} of {job.user}" for job in running[:LISTED])
+        staying = [job for job in await self._running() if not job.leaving]
+        if staying and self.choice == "refuse":
+            listed = "; ".join(f"{job.id} of {job.user}" for job in staying[:LISTED])
             raise PermanentFailure(
                 "jobs_run",
-                f"{len(running)} jobs run: {listed}. Ask again and choose whether they are put"
+                f"{len(staying)} jobs run: {listed}. Ask again and choose whether they are put"
                 " back into the queue or cancelled, or wait for their end.",
-                detail={"jobs": [job.id for job in running][:LISTED]},
+                detail={"jobs": [job.id for job in staying][:LISTED]},
             )
-        await jobs_end(await self.ground.slurm(), running, self.choice)
+        await jobs_end(await self.ground.slurm(), staying, self.choice)
         while running := await self._running():
             await ctx.tell(f"{len(running)} jobs end")
             ctx.safe_point()
