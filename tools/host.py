@@ -129,13 +129,18 @@ def _browser() -> bool:
     return ubuntu or browser_found() is not None
 
 
+def _fonts() -> bool:
+    return any(Path("/usr/share/fonts").rglob("*.ttf"))
+
+
 _NEEDS = {
     "uv": (
         Need(_venv, ("python3-venv",)),
         Need(_authorities, ("ca-certificates",)),
     ),
     "browser": (
-        Need(_browser, ("chromium", "fonts-liberation")),
+        Need(_browser, ("chromium",)),
+        Need(_fonts, ("fonts-liberation",)),  # without any a chromium ends at the first page
         Need(_library("libnss3.so"), ("libnss3",)),  # of a chromium that is not apt's
         Need(_library("libatomic.so.1"), ("libatomic1",)),  # of the node inside Playwright
         Need(_command("sshd"), ("openssh-server",)),  # tests log in through a real one
