@@ -189,7 +189,9 @@ async def test_an_upgrade_converges_when_the_controller_dies_after_every_step(pl
 async def test_a_rollback_converges_when_the_controller_dies_after_every_step(
     plant: Plant,
 ) -> None:
-    # What ran a moment ago may still be on its way out, and a rollback refuses while jobs run.
+    # The job that was put back into the queue above begins again by itself after two minutes, and a
+    # rollback refuses while jobs run.
+    await plant.seen("n1", "scancel --user=root")
     await until(lambda: plant.seen("n1", "squeue -h"), lambda one: not one)
     steps = await plant.killed_after_every_step("rollback")
     assert steps >= {"examine", "packages_before", "restore", "slurmctld", "verify"}
