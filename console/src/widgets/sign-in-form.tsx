@@ -13,6 +13,7 @@ import { api, asProblem, call } from "../api/client.ts";
 import type { AuthMethods } from "../api/contract.ts";
 import type { Problem } from "../api/problem.ts";
 import { signIn } from "../app/session.ts";
+import { backoffDelay } from "../live/backoff.ts";
 import { ProblemAlert } from "./problem-alert.tsx";
 
 interface SignInFormProps {
@@ -54,19 +55,33 @@ export function SignInForm({ returnTo, email = "", keepPage = false }: SignInFor
   );
 }
 
+/** Asked until it is answered: without it nobody can sign in, and connections are lost and come back. */
 function useAuthMethods() {
   const [methods, setMethods] = useState<AuthMethods | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
+  const [tries, setTries] = useState(1);
 
-  function read(): void {
-    setProblem(null);
-    call(api.GET("/api/v1/auth/methods")).then(setMethods, (thrown: unknown) =>
-      setProblem(asProblem(thrown)),
+  useEffect(() => {
+    let gone = false;
+    let next: ReturnType<typeof setTimeout> | undefined;
+    call(api.GET("/api/v1/auth/methods")).then(
+      (found) => {
+        if (gone) return;
+        setProblem(null);
+        setMethods(found);
+      },
+      (thrown: unknown) => {
+        if (gone) return;
+        setProblem(asProblem(thrown));
+        next = setTimeout(() => setTries(tries + 1), backoffDelay(tries));
+      },
     );
-  }
-
-  useEffect(read, []);
-  return { methods, problem, read };
+    return () => {
+      gone = true;
+      clearTimeout(next);
+    };
+  }, [tries]);
+  return { methods, problem, read: () => setTries(tries + 1) };
 }
 
 function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {

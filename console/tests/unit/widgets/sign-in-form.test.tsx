@@ -20,6 +20,18 @@ async function send(email: string, password: string): Promise<void> {
   await user.click(screen.getByRole("button", { name: "Sign in" }));
 }
 
+it("asks again by itself when the platform did not answer", async () => {
+  let asked = 0;
+  platform.on("GET /api/v1/auth/methods", () => {
+    asked += 1;
+    return asked === 1 ? problem(503, "unavailable") : json(200, { local: true });
+  });
+  render(<SignInForm returnTo="/platform" />);
+  expect((await screen.findByRole("alert")).textContent).toContain("unavailable");
+  expect(await screen.findByLabelText("Email", {}, { timeout: 5000 })).toBeDefined();
+  expect(screen.queryByRole("alert")).toBeNull();
+});
+
 describe("with a password", () => {
   it("signs in", async () => {
     platform.on("POST /api/v1/sessions", () => json(201, {}));
