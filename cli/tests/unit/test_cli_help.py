@@ -105,14 +105,14 @@ def test_bash_completes_a_line_as_it_is_typed(tmp_path: Path) -> None:
     typed(["bash", "--norc", "--noprofile", "-i"], f"source {script}\n")
 
 
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed here")
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh; make test brings it")
 def test_zsh_completes_a_line_as_it_is_typed(tmp_path: Path) -> None:
     script = scripted("zsh", tmp_path)
     begin = f"autoload -U compinit; compinit -D; source {script}\n"
     typed(["zsh", "-f", "-i"], begin)
 
 
-@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed here")
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish; make test brings it")
 def test_fish_completes(tmp_path: Path) -> None:
     script = scripted("fish", tmp_path)
     code = f"source {script}; complete -C 'gpuaas alloc'; complete -C 'gpuaas allocation list -o y'"

@@ -21,7 +21,7 @@ from gpuaas_lab.errors import BootFailed, CommandFailed
 _MOUNT = """
 set -e
 cd "$3"
-rm -rf work/work/incompat
+rm -rf work/*/incompat
 # The lab locks its machines itself; systemd-nspawn would leave a lock file in /run per machine.
 export SYSTEMD_NSPAWN_LOCK=0
 mount -t overlay "$1" -o "lowerdir=$2,upperdir=upper,workdir=work,volatile" root

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sdk_acts import Act
 
 from gpuaas_contract.states import OperationStatus, StepState
 from gpuaas_sdk import (
@@ -20,33 +21,6 @@ from gpuaas_sdk import (
 from gpuaas_sdk.contract import Operation
 from gpuaas_sdk.testing import MemoryPlatform, controller_running, operation_ended, operation_run
 from gpuaas_sdk.testing.example import SLUG, Boards, notes_app, notes_manifest
-
-
-class Act(Step):
-    """A step that is what a test makes of it."""
-
-    def __init__(self, name: str, act: Callable[[Context], Any] | None = None) -> None:
-        self._title = name
-        self._act = act
-        self.done = False
-        self.undone = False
-
-    @property
-    def title(self) -> str:
-        return self._title
-
-    async def check(self, ctx: Context) -> bool:
-        del ctx
-        return self.done
-
-    async def do(self, ctx: Context) -> None:
-        if self._act is not None:
-            await self._act(ctx)
-        self.done = True
-
-    async def undo(self, ctx: Context) -> None:
-        del ctx
-        self.done, self.undone = False, True
 
 
 def app_of(steps: list[Step | Together]) -> App[Any]:

@@ -71,11 +71,9 @@ class Edge:
         scope = exchange.scope
         state = scope.setdefault("state", {})
         state["correlation_id"], state["traceparent"] = exchange.correlation, traceparent
-        exchange.traceparent = traceparent
         _, trace_id, span_id, _ = traceparent.split("-")
-        structlog.contextvars.bind_contextvars(
-            correlation_id=exchange.correlation, trace_id=trace_id, span_id=span_id
-        )
+        exchange.ids |= {"trace_id": trace_id, "span_id": span_id}
+        structlog.contextvars.bind_contextvars(**exchange.ids)
         started = time.perf_counter()
         telemetry.IN_FLIGHT.inc()
         try:
@@ -104,7 +102,7 @@ class _Exchange:
         self.scope = scope
         self.correlation = correlation
         self.status = 0
-        self.traceparent = ""
+        self.ids = {"correlation_id": correlation}
         self._send = send
         self._streams = False
 
@@ -135,16 +133,13 @@ class _Exchange:
         telemetry.request_observe(
             method, self.route, self.status, None if self._streams else seconds
         )
-        _, trace_id, span_id, _ = self.traceparent.split("-")
         request_log(
             {
                 "method": method,
                 "path": self.scope["path"],
                 "status": self.status,
                 "milliseconds": round(seconds * 1000, 1),
-                "correlation_id": self.correlation,
-                "trace_id": trace_id,
-                "span_id": span_id,
+                **self.ids,
             }
         )
 
