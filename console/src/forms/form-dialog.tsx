@@ -1,13 +1,12 @@
 /** A dialog with a form in it: the console's way to make or change one thing. Also asks before something
  * that cannot be taken back, then with no fields or few. */
 
-import Box from "@cloudscape-design/components/box";
-import Button from "@cloudscape-design/components/button";
 import Modal from "@cloudscape-design/components/modal";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { type ReactNode, useState } from "react";
 import type { JsonObject, Place } from "../api/contract.ts";
 import { refresh } from "../live/events.ts";
+import { DialogFooter } from "../widgets/dialog-footer.tsx";
 import { ProblemAlert } from "../widgets/problem-alert.tsx";
 import { check } from "./check.ts";
 import { expanded, pruned, visibleFields, withDefaults } from "./schema.ts";
@@ -65,16 +64,12 @@ export function FormDialog({
       header={title}
       onDismiss={onClose}
       footer={
-        <Box float="right">
-          <SpaceBetween direction="horizontal" size="xs">
-            <Button variant="link" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button variant="primary" loading={submission.sending} onClick={() => void confirm()}>
-              {submitText}
-            </Button>
-          </SpaceBetween>
-        </Box>
+        <DialogFooter
+          text={submitText}
+          sending={submission.sending}
+          onCancel={onClose}
+          onConfirm={() => void confirm()}
+        />
       }
     >
       <form

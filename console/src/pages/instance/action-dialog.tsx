@@ -3,7 +3,6 @@
 
 import Alert from "@cloudscape-design/components/alert";
 import Box from "@cloudscape-design/components/box";
-import Button from "@cloudscape-design/components/button";
 import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
 import Modal from "@cloudscape-design/components/modal";
@@ -27,6 +26,7 @@ import { useSubmission } from "../../forms/use-submission.ts";
 import { refresh } from "../../live/events.ts";
 import { consequences, foreseen } from "../../manifest/consequences.ts";
 import { componentTitle } from "../../manifest/placement.ts";
+import { DialogFooter } from "../../widgets/dialog-footer.tsx";
 import { ProblemAlert } from "../../widgets/problem-alert.tsx";
 import type { Asking } from "./actions.tsx";
 import { VersionChoice, wantsVersion } from "./version-choice.tsx";
@@ -64,16 +64,12 @@ export function ActionDialog(props: ActionDialogProps) {
       header={confirmation?.title ?? spec.title}
       onDismiss={onClose}
       footer={
-        <Box float="right">
-          <SpaceBetween direction="horizontal" size="xs">
-            <Button variant="link" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button variant="primary" loading={submission.sending} onClick={() => void confirm()}>
-              {spec.title}
-            </Button>
-          </SpaceBetween>
-        </Box>
+        <DialogFooter
+          text={spec.title}
+          sending={submission.sending}
+          onCancel={onClose}
+          onConfirm={() => void confirm()}
+        />
       }
     >
       <SpaceBetween size="l">

@@ -3,7 +3,6 @@
 
 import Alert from "@cloudscape-design/components/alert";
 import Box from "@cloudscape-design/components/box";
-import Button from "@cloudscape-design/components/button";
 import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
 import Modal from "@cloudscape-design/components/modal";
@@ -21,6 +20,7 @@ import { SchemaForm } from "../../forms/schema-form.tsx";
 import { useSubmission } from "../../forms/use-submission.ts";
 import { refresh } from "../../live/events.ts";
 import { differences, merged, settingsSchema } from "../../manifest/settings.ts";
+import { DialogFooter } from "../../widgets/dialog-footer.tsx";
 import { ProblemAlert } from "../../widgets/problem-alert.tsx";
 import { sentence } from "../../widgets/words.ts";
 
@@ -50,16 +50,12 @@ export function SettingsDialog({ instance, manifest, deploy, onClose }: Settings
       header="Change settings"
       onDismiss={onClose}
       footer={
-        <Box float="right">
-          <SpaceBetween direction="horizontal" size="xs">
-            <Button variant="link" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button variant="primary" loading={edit.sending} onClick={() => void save()}>
-              Save
-            </Button>
-          </SpaceBetween>
-        </Box>
+        <DialogFooter
+          text="Save"
+          sending={edit.sending}
+          onCancel={onClose}
+          onConfirm={() => void save()}
+        />
       }
     >
       <SpaceBetween size="l">
