@@ -21,7 +21,9 @@ WRONG: Final = 44
 _LACKS: Final = 45  # the machine's Python has no HTTP
 
 # One pass: what comes is digested and written as it comes. Python from 3.6 on; where its library
-# lacks something, the next tool is tried.
+# lacks something, the next tool is tried. It is written in small pieces: Linux gives a large write
+# large folios, and on a machine whose memory is in pieces it spends longer finding them than
+# copying (measured: 1 MiB writes take twice the processor time of 32 KiB ones).
 _FETCH: Final = r"""
 import sys
 try:
@@ -31,7 +33,7 @@ try:
 except (ImportError, AttributeError):
     sys.exit(@LACKS@)
 part, size = sys.argv[1], int(sys.argv[2])
-buffer = memoryview(bytearray(1 << 20))
+buffer, piece = memoryview(bytearray(1 << 17)), 1 << 15
 digest = hashlib.sha256()
 file = open(part, "ab+", 0)
 have, failures = 0, 0
@@ -69,7 +71,7 @@ while have < size:
                 digest.update(buffer[:count])
                 view = buffer[:count]
                 while view:
-                    view = view[file.write(view):]
+                    view = view[file.write(view[:piece]):]
                 have += count
     except (OSError, ValueError, http.client.HTTPException) as error:
         said = str(error) or type(error).__name__
