@@ -275,6 +275,7 @@ _FLEET: Final[dict[str, Case]] = {
     "enrolment_read": _PLATFORM,
     "enrolment_revoke": _platform({"reason": "Not needed."}),
     "node_agent_read": Case(At.PLATFORM, by="root", params=_AGENT_NODE),
+    "node_access_read": Case(At.PLATFORM, by="root", params=_AGENT_NODE),
     "node_facts_read": Case(At.PLATFORM, by="root", params=_AGENT_NODE),
     "node_unenrol": Case(
         At.PLATFORM, _same({"reason": "It moves."}), by="root", params=_AGENT_NODE

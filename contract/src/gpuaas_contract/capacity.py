@@ -132,7 +132,11 @@ class Node(Model):
     agent_version: Annotated[str | None, Field(description="Null without an agent")] = None
     last_seen_at: Annotated[datetime | None, Field(description="When its agent last spoke")] = None
     conditions: Annotated[
-        list[Condition], Field(description="`agent_absent` while its agent is not heard")
+        list[Condition],
+        Field(
+            description="`agent_absent` while its agent is not heard; `access_outstanding` while its"
+            " provider could not tell it whom to let in"
+        ),
     ] = []
 
 

@@ -143,6 +143,32 @@ class NodeAgent(Model):
     access_error: Annotated[str, Field(description="Why its sshd could not be set up, if so")]
 
 
+class AccessCarrier(StrEnum):
+    """Who brings to a machine whom its sshd is to let in."""
+
+    AGENT = "agent"
+    PROVIDER = "provider"
+    NOBODY = "nobody"
+
+
+class NodeAccess(Model):
+    """Whether a machine lets in whom it should."""
+
+    node_id: str
+    carrier: Annotated[
+        AccessCarrier,
+        Field(description="Its agent, the provider that made it, or nobody: then it is not known"),
+    ]
+    applied: Annotated[
+        bool,
+        Field(description="Its sshd trusts exactly what it should, as far as was confirmed"),
+    ]
+    confirmed_at: Annotated[
+        datetime | None, Field(description="When its carrier last said what it trusts")
+    ]
+    error: Annotated[str, Field(description="Why the last attempt to tell it failed, if so")]
+
+
 class NodeFacts(Model):
     """What a node's agent said of its machine."""
 

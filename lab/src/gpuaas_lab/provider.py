@@ -3,10 +3,9 @@
 Loaded by name through the entry point `lab` of the group `gpuaas.providers`; plain values go in and
 come out. The work is done by a process of its own (`python -m gpuaas_lab.provider`), so that
 whoever loads this has no machines for children. A machine belongs to an allocation, by a line in
-the lab's `orders.json`, and is found again by it: both calls can be repeated after a crash.
+the lab's `orders.json`, and is found again by it: every call can be repeated after a crash.
 
-Options: `lab` (its name), `suite`, and `platform_url`, from where the machine's sshd gets the
-authority it trusts and the revocation list.
+Options: `lab` (its name) and `suite`. What a machine's sshd trusts comes with the order.
 """
 
 from __future__ import annotations
@@ -15,26 +14,23 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import urlopen
+
+import asyncssh
 
 from gpuaas_lab import addresses, names, store
 from gpuaas_lab.errors import HostNotReady, LabError
 from gpuaas_lab.lab import Lab
 from gpuaas_lab.locks import locked
-from gpuaas_lab.machine import Machine
+from gpuaas_lab.provider_batch import Batches
 from gpuaas_lab.settings import Settings
+from gpuaas_lab.sshd_trust import trust_put
 
-_SSHD = """TrustedUserCAKeys /etc/ssh/gpuaas_ca.pub
-AuthorizedPrincipalsFile /etc/ssh/gpuaas_principals
-RevokedKeys /etc/ssh/gpuaas.krl
-"""
-_SSHD_FILE = "/etc/ssh/sshd_config.d/gpuaas-provider.conf"
-_ANSWER_SECONDS = 20
+_TRUST_SECONDS = 15.0
+_TRUST_PARALLEL = 16
 
 
 class ProviderError(LabError):
@@ -51,6 +47,9 @@ def provider() -> LabProvider:
 class LabProvider:
     """Has lab machines made and taken away, each by a process that ends when it is done."""
 
+    def __init__(self) -> None:
+        self._trust = Batches("trust", _failure)
+
     async def machine_make(self, order: Mapping[str, Any]) -> Mapping[str, Any]:
         """Make the machine of an allocation, or find it; it answers SSH and trusts the platform."""
         return await self._done("make", order)
@@ -58,6 +57,10 @@ class LabProvider:
     async def machine_unmake(self, order: Mapping[str, Any]) -> None:
         """Take the machine of an allocation away with its disk; with the last one, the lab."""
         await self._done("unmake", order)
+
+    async def machine_trust(self, order: Mapping[str, Any]) -> None:
+        """Have the machine's sshd trust exactly what the order says; many at once are one step."""
+        await self._trust.done(order)
 
     async def _done(self, what: str, order: Mapping[str, Any]) -> Mapping[str, Any]:
         with tempfile.TemporaryDirectory(prefix="gpuaas-lab-order-") as folder:
@@ -80,9 +83,17 @@ class LabProvider:
             if not answer.exists():
                 raise LabError(f"the lab's process ended with {status} and said nothing")
             said: dict[str, Any] = json.loads(answer.read_text())
-        if "error" in said:
-            raise (ProviderError if said["permanent"] else LabError)(said["error"])
+        failure = _failure(said)
+        if failure is not None:
+            raise failure
         return said
+
+
+def _failure(said: Mapping[str, Any]) -> LabError | None:
+    """What went wrong, by what a process said; None: nothing."""
+    if "error" not in said:
+        return None
+    return (ProviderError if said["permanent"] else LabError)(said["error"])
 
 
 class Workbench:
@@ -104,7 +115,8 @@ class Workbench:
             gpus = int(order["sku"].get("gpus", 0))
             if gpus:
                 await machine.fake_gpus(gpus)
-            await _trust(machine, order["allocation_id"], options.get("platform_url"))
+            if "trust" in order:
+                await trust_put(machine, order["allocation_id"], order["trust"])
             key = " ".join(machine.host_key.split()[:2])
             return {"address": str(machine.address), "host_keys": [key]}
         finally:
@@ -132,6 +144,23 @@ class Workbench:
             empty = not orders and not store.lab_load(self._settings, name).machines
         if empty:
             await Lab.down(name, self._settings)
+
+    async def machine_trust(self, order: Mapping[str, Any]) -> None:
+        """Have the machine's sshd trust exactly what the order says."""
+        name, allocation = _lab_name(order["options"]), order["allocation_id"]
+        async with self._orders(name) as orders:
+            machine = orders.get(allocation)
+        if machine is None:
+            raise LabError(f"lab {name} has no machine for {allocation}")
+        lab = await Lab.attach(name, self._settings)
+        try:
+            async with asyncio.timeout(_TRUST_SECONDS):
+                await trust_put(lab.machine(machine), allocation, order["trust"])
+        except (OSError, TimeoutError, asyncssh.Error) as error:
+            said = str(error) or "it is off, or cut off"
+            raise LabError(f"{machine} of lab {name} does not answer SSH: {said}") from error
+        finally:
+            await lab.close()
 
     async def _named(self, lab: str, allocation: str) -> str:
         """The machine of an allocation: the one it has, or the first free name."""
@@ -171,47 +200,54 @@ def _lab_name(options: Mapping[str, Any]) -> str:
         raise ProviderError(error.message) from error
 
 
-async def _trust(machine: Machine, principal: str, platform_url: object) -> None:
-    """Have sshd take the platform's certificates for the allocation, and nobody else's."""
-    if platform_url is None:
-        return
-    if urlsplit(str(platform_url)).scheme not in {"http", "https"}:
-        raise ProviderError(f"platform_url is no address: {platform_url}")
-    base = f"{str(platform_url).rstrip('/')}/api/v1/ssh"
-    authority = json.loads(await asyncio.to_thread(_fetched, f"{base}/ca"))
-    keys = "".join(f"{key['public_key']}\n" for key in authority["keys"])
-    await machine.write("/etc/ssh/gpuaas_ca.pub", keys)
-    await machine.write("/etc/ssh/gpuaas_principals", f"{principal}\n")
-    await machine.write("/etc/ssh/gpuaas.krl", await asyncio.to_thread(_fetched, f"{base}/krl"))
-    await machine.write(_SSHD_FILE, _SSHD)
-    await machine.run("systemctl reload ssh")
-
-
-def _fetched(url: str) -> bytes:
-    with urlopen(url, timeout=_ANSWER_SECONDS) as answer:  # noqa: S310 - http or https, as the operator wrote
-        return bytes(answer.read())
-
-
 def main(arguments: list[str]) -> int:
-    """`make|unmake ORDER ANSWER`, both files: do it, and write down what became of it."""
+    """`make|unmake ORDER ANSWER`, both files, or `trust` with a list of orders as its input.
+
+    Does it, and tells what became of it.
+    """
+    bench = Workbench(Settings.from_environment())
+    if arguments == ["trust"]:
+        asyncio.run(_trusted(bench, json.load(sys.stdin)))
+        return 0
     what, given, answer = arguments[0], Path(arguments[1]), Path(arguments[2])
-    bench, order = Workbench(Settings.from_environment()), json.loads(given.read_text())
-    try:
-        said = asyncio.run(_worked(bench, what, order))
-    except Exception as error:  # noqa: BLE001 - whoever asked is told, whatever it was
-        text = error.message if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
-        said = {"error": text, "permanent": isinstance(error, ProviderError)}
+    said = asyncio.run(_told(_worked(bench, what, json.loads(given.read_text()))))
     draft = answer.with_suffix(".new")
     draft.write_text(json.dumps(said))
     draft.replace(answer)
     return 1 if "error" in said else 0
 
 
-async def _worked(bench: Workbench, what: str, order: dict[str, Any]) -> dict[str, Any]:
+async def _worked(bench: Workbench, what: str, order: dict[str, Any]) -> Mapping[str, Any]:
     if what == "make":
-        return dict(await bench.machine_make(order))
+        return await bench.machine_make(order)
     await bench.machine_unmake(order)
     return {}
+
+
+async def _trusted(bench: Workbench, orders: list[dict[str, Any]]) -> None:
+    """Tell all machines at once; a line for each as soon as it has answered."""
+    hands = asyncio.Semaphore(_TRUST_PARALLEL)
+
+    async def one(number: int, order: dict[str, Any]) -> None:
+        async with hands:
+            said = await _told(_nothing(bench.machine_trust(order)))
+        print(json.dumps({"order": number, **said}), flush=True)  # noqa: T201 - whoever asked reads it
+
+    await asyncio.gather(*(one(number, order) for number, order in enumerate(orders)))
+
+
+async def _nothing(work: Awaitable[None]) -> Mapping[str, Any]:
+    await work
+    return {}
+
+
+async def _told(work: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What work answered, or what went wrong, for whoever asked."""
+    try:
+        return await work
+    except Exception as error:  # noqa: BLE001 - whoever asked is told, whatever it was
+        text = error.message if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
+        return {"error": text, "permanent": isinstance(error, ProviderError)}
 
 
 if __name__ == "__main__":

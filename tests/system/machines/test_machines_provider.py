@@ -2,12 +2,23 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
+import asyncssh
 import pytest
 
 from gpuaas_contract.capacity import Allocation, AllocationCreate, Node, Region, RegionCreate
+from gpuaas_contract.custody import (
+    AccessGrant,
+    AccessGrantCreate,
+    AccessGrantIssued,
+    AccessGrantRevoke,
+    CaRotate,
+    SshCa,
+)
+from gpuaas_contract.fleet import AccessCarrier, NodeAccess
 from gpuaas_contract.states import AllocationStatus
-from gpuaas_lab import Settings, teardown
+from gpuaas_lab import Lab, Settings, teardown
 from gpuaas_sdk import Machines, Ran
 from tools.ground import SKU, Ground
 
@@ -24,7 +35,7 @@ async def made_lab(
         name=lab,
         display_name="Made to order",
         provider="lab",
-        provider_options={"lab": lab, "platform_url": ground.url},
+        provider_options={"lab": lab},
     )
     await ground.admin.post("/regions", region, Region)
     yield lab
@@ -92,6 +103,145 @@ async def test_a_platform_killed_in_between_converges(
     await ground.served.start()
     await became(ground, asked.id, AllocationStatus.RELEASED)
     assert not teardown.leftovers(made_lab).any()
+
+
+@dataclass(frozen=True)
+class Made:
+    """A made machine, seen by an operator of its project who has a key in memory."""
+
+    ground: Ground
+    allocation_id: str
+    node_id: str
+    key: asyncssh.SSHKey
+
+    async def grant(self) -> AccessGrantIssued:
+        """A certificate for it."""
+        body = AccessGrantCreate(public_key=self.key.export_public_key().decode().strip())
+        path = f"/allocations/{self.allocation_id}/access-grants"
+        return await self.ground.admin.post(path, body, AccessGrantIssued)
+
+    async def revoke(self, issued: AccessGrantIssued) -> None:
+        """End a certificate."""
+        path = f"/access-grants/{issued.grant.id}/revoke"
+        await self.ground.admin.post(path, AccessGrantRevoke(), AccessGrant)
+
+    async def login(self, issued: AccessGrantIssued) -> str:
+        """Connect with a certificate and nothing else."""
+        certificate = asyncssh.import_certificate(issued.certificate)
+        async with asyncssh.connect(
+            issued.address,
+            username="root",
+            client_keys=[(self.key, certificate)],
+            known_hosts=asyncssh.import_known_hosts("\n".join(issued.known_hosts) + "\n"),
+            agent_path=None,
+            config=None,
+        ) as connection:
+            return str((await connection.run("hostname", check=True)).stdout).strip()
+
+    async def refused(self, issued: AccessGrantIssued) -> None:
+        """Until a certificate opens nothing any more."""
+        async with asyncio.timeout(60):
+            while True:
+                try:
+                    await self.login(issued)
+                except asyncssh.PermissionDenied:
+                    return
+                await asyncio.sleep(0.1)
+
+    async def access(self) -> NodeAccess:
+        """What the platform knows of whom it lets in."""
+        return await self.ground.admin.get(f"/nodes/{self.node_id}/access", NodeAccess)
+
+    async def settled(self) -> None:
+        """Until it lets in exactly whom it should."""
+        async with asyncio.timeout(60):
+            while not (await self.access()).applied:  # noqa: ASYNC110 - a state of another machine
+                await asyncio.sleep(0.1)
+
+    async def said(self, *conditions: str) -> None:
+        """Until exactly these conditions hold of the node."""
+        async with asyncio.timeout(60):
+            while True:
+                node = await self.ground.admin.get(f"/nodes/{self.node_id}", Node)
+                if tuple(one.type for one in node.conditions) == conditions:
+                    return
+                await asyncio.sleep(0.1)
+
+
+@pytest.fixture
+async def made(ground: Ground, made_lab: str) -> AsyncIterator[Made]:
+    """One machine made to order; it and its lab are gone afterwards."""
+    asked = await ask(ground, made_lab, "a")
+    await became(ground, asked.id, AllocationStatus.ACTIVE)
+    nodes = ground.admin.pages("/nodes", Node)
+    [node_id] = [one.id async for one in nodes if one.allocation_id == asked.id]
+    yield Made(ground, asked.id, node_id, asyncssh.generate_private_key("ssh-ed25519"))
+    await release(ground, asked.id)
+    await became(ground, asked.id, AllocationStatus.RELEASED)
+
+
+async def test_a_made_machine_refuses_what_was_revoked_and_nothing_else(
+    made: Made, made_lab: str
+) -> None:
+    lost, kept = await made.grant(), await made.grant()
+    assert await made.login(lost) == "n1"
+    lab = await Lab.attach(made_lab)
+    folder = "/etc/ssh/gpuaas-provider/principals"
+    people = f"echo {made.allocation_id}:user_1 >{folder}/alice; echo anybody >{folder}/mallory"
+    await lab.machine("n1").run(people)
+    await made.revoke(lost)
+    await made.refused(lost)
+    assert await made.login(kept) == "n1"
+    # What an app wrote for people of the allocation stays; what nobody should have written goes.
+    assert (await lab.machine("n1").run(f"ls {folder}")).stdout.split() == ["alice", "root"]
+    await lab.close()
+    access = await made.access()
+    assert (access.carrier, access.applied, access.error) == (AccessCarrier.PROVIDER, True, "")
+    await made.said()
+
+
+async def test_a_made_machine_follows_the_authority_through_its_rotations(made: Made) -> None:
+    ground = made.ground
+    try:
+        first = await made.grant()
+        await ground.admin.post("/ssh/ca/rotate", CaRotate(reason="it is time"), SshCa)
+        second = await made.grant()
+        assert second.grant.ca_key_id != first.grant.ca_key_id
+        assert await made.login(second) == "n1"  # published before it signed: nobody had to wait
+        assert await made.login(first) == "n1"
+        await made.settled()  # it knows the key after that one, too
+        retire = CaRotate(reason="it was lost", distrust=True)
+        await ground.admin.post("/ssh/ca/rotate", retire, SshCa)
+        third = await made.grant()
+        assert await made.login(third) == "n1"
+        await made.refused(second)
+        await made.settled()
+        assert await made.login(third) == "n1"
+    finally:  # the machines of the ground have no agent, and other tests use them
+        for allocation_id in ground.allocations:
+            await ground.trust(ground.machine(allocation_id), [allocation_id])
+
+
+async def test_a_made_machine_that_was_off_is_said_to_be_outstanding_and_catches_up(
+    made: Made, made_lab: str
+) -> None:
+    lost, kept = await made.grant(), await made.grant()
+    assert await made.login(lost) == "n1"
+    lab = await Lab.attach(made_lab)
+    await lab.machine("n1").pull_plug()
+    await made.revoke(lost)
+    assert not (await made.access()).applied
+    await made.said("access_outstanding")
+    access = await made.access()
+    assert not access.applied
+    assert "does not answer SSH" in access.error
+    await lab.boot("n1")
+    await made.said()
+    assert (await made.access()).applied
+    with pytest.raises(asyncssh.PermissionDenied):
+        await made.login(lost)
+    assert await made.login(kept) == "n1"
+    await lab.close()
 
 
 async def test_what_cannot_be_made_says_why(ground: Ground, lab_prefix: str) -> None:

@@ -15,11 +15,12 @@ from gpuaas_contract.operate import TimelineEntry, TimelineKind
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.policy import Dimension
 from gpuaas_contract.states import ALLOCATION, AllocationStatus
-from gpuaas_platform.capacity import store
 from gpuaas_platform.capacity.nodes import node_topic
 from gpuaas_platform.capacity.orders import OrderKind, order_put
 from gpuaas_platform.capacity.providers import ENROLLED
 from gpuaas_platform.capacity.service import kinds_require, name_taken
+from gpuaas_platform.capacity.store import machines as store
+from gpuaas_platform.capacity.trust import trust_touch
 from gpuaas_platform.identity.places import project_place
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Place
@@ -117,6 +118,7 @@ async def allocation_release(work: Work, allocation_id: str) -> Answer[Allocatio
     else:
         await store.allocation_set_status(work.conn, [allocation_id], AllocationStatus.RELEASING)
         await order_put(work, allocation_id, OrderKind.UNMAKE)
+        await trust_touch(work, allocation_id)  # closed at once, however long the rest takes
     allocation = await _read(work.conn, allocation_id)
     work.audit(Target("allocation", allocation_id, place, before=before, after=allocation))
     _emit(work, allocation, allocation.status)

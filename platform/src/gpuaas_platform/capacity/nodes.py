@@ -14,8 +14,8 @@ from gpuaas_contract.common import Condition
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.states import AllocationStatus
-from gpuaas_platform.capacity import store
 from gpuaas_platform.capacity.service import kinds_require, name_taken
+from gpuaas_platform.capacity.store import machines as store
 from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.database import Connection
 from gpuaas_platform.kernel.problems import PlatformError, not_found
@@ -103,14 +103,18 @@ async def node_seen(conn: Connection, node_id: str, agent_version: str, now: dat
 
 
 async def node_agent_forget(work: Work, node_id: str) -> None:
-    """A node has no agent any more, so none can be absent either."""
+    """A node has no agent any more."""
     await store.node_agent_forget(work.conn, node_id)
-    await store.node_conditions_set(work.conn, node_id, [])
 
 
-async def node_conditions_set(work: Work, node_id: str, conditions: Sequence[Condition]) -> None:
-    """What holds of a node beside its status."""
-    told = [one.model_dump(mode="json") for one in conditions]
+async def node_condition_put(
+    work: Work, node_id: str, kind: str, condition: Condition | None
+) -> None:
+    """What holds of a node, held by the caller, beside its status; None: it holds no longer."""
+    node = await node_find(work.conn, node_id)
+    kept = [one for one in node.conditions if one.type != kind]
+    kept += [] if condition is None else [condition]
+    told = [one.model_dump(mode="json") for one in kept]
     await store.node_conditions_set(work.conn, node_id, told)
 
 
@@ -120,6 +124,13 @@ async def node_holder(conn: Connection, node_id: str) -> Holder | None:
     if row is None or row["status"] not in _REACHED:
         return None
     return Holder(row["id"], Place(row["org_id"], row["project_id"]))
+
+
+async def allocation_reached(conn: Connection, allocation_id: str) -> bool:
+    """Whether the machine made for an allocation lets its holder in; not once it is given back."""
+    row = await store.allocation_read(conn, allocation_id)
+    given_back = row is not None and row["status"] == AllocationStatus.RELEASING
+    return row is not None and row["status"] in _REACHED and not given_back
 
 
 async def allocation_node(conn: Connection, allocation_id: str) -> str:

@@ -11,7 +11,9 @@ from typing import Any, Final
 from gpuaas_contract.capacity import Allocation, NodeCreate
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.states import AllocationStatus
-from gpuaas_platform.capacity import store
+from gpuaas_platform.capacity.store import machines as store
+from gpuaas_platform.capacity.store import orders as rows
+from gpuaas_platform.capacity.trust import trust_begin
 from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Undone, Work
@@ -32,7 +34,7 @@ class OrderKind(StrEnum):
 
 async def order_put(work: Work, allocation_id: str, kind: OrderKind) -> None:
     """Have a machine made or unmade, in the transaction of whoever wants it."""
-    await store.order_put(work.conn, allocation_id, kind, work.now)
+    await rows.order_put(work.conn, allocation_id, kind, work.now)
     work.signal(TOPIC)
 
 
@@ -44,15 +46,21 @@ async def order_begin(work: Work, order: Record) -> Answer[Allocation]:
     return await _told(work, before, AllocationStatus.PROVISIONING, "")
 
 
-async def order_made(work: Work, order: Record, made: NodeCreate) -> Answer[Allocation]:
-    """The machine is there: it becomes a node, and the allocation active."""
+async def order_made(
+    work: Work, order: Record, made: NodeCreate, trusts: str
+) -> Answer[Allocation]:
+    """The machine is there: it becomes a node, and the allocation active.
+
+    `trusts` is what its provider made its sshd trust, in short; empty when that is not known.
+    """
     before = await _held(work, order)
     node_id = work.new_id(Prefix.NODE)
     node = await store.node_insert(work.conn, node_id, made, order["provider"], work.now)
     if node is None:
         raise RuntimeError(f"a node {made.name} is there already")
     await store.allocation_settle(work.conn, before.id, node_id)
-    await store.order_end(work.conn, before.id)
+    await trust_begin(work, node_id, trusts)
+    await rows.order_end(work.conn, before.id)
     return await _told(work, before, AllocationStatus.ACTIVE, "")
 
 
@@ -60,7 +68,7 @@ async def order_unmade(work: Work, order: Record) -> Answer[Allocation]:
     """Nothing of the machine is left."""
     before = await _held(work, order)
     await store.node_forget(work.conn, before.id, "Its machine was taken away.")
-    await store.order_end(work.conn, before.id)
+    await rows.order_end(work.conn, before.id)
     return await _told(work, before, AllocationStatus.RELEASED, "")
 
 
@@ -69,24 +77,24 @@ async def order_failed(work: Work, order: Record, error: str, *, final: bool) ->
     before = await _held(work, order)
     attempt = order["attempt"]
     if final or attempt >= ATTEMPTS:
-        await store.order_end(work.conn, before.id)
+        await rows.order_end(work.conn, before.id)
         making = order["kind"] == OrderKind.MAKE
         status = AllocationStatus.FAILED if making else AllocationStatus.CLEANUP_BLOCKED
         return await _told(work, before, status, error)
     delay = min(_LONGEST_DELAY, _FIRST_DELAY * 2.0 ** (attempt - 1))
     due = work.now + timedelta(seconds=delay)
-    await store.order_let_go(work.conn, before.id, order["token"], due)
+    await rows.order_let_go(work.conn, before.id, order["token"], due)
     reason = f"Attempt {attempt} of {ATTEMPTS} failed, the next comes in {delay:g} s: {error}"
     return await _told(work, before, before.status, reason)
 
 
 async def _held(work: Work, order: Record) -> Allocation:
     """The allocation of an order that is still ours and still wants the same."""
-    rows = await store.allocation_lock_many(work.conn, [order["allocation_id"]])
-    mine = await store.order_lock(work.conn, order["allocation_id"], order["token"])
-    if not rows or mine is None or mine["kind"] != order["kind"]:
+    found = await store.allocation_lock_many(work.conn, [order["allocation_id"]])
+    mine = await rows.order_lock(work.conn, order["allocation_id"], order["token"])
+    if not found or mine is None or mine["kind"] != order["kind"]:
         raise Undone
-    return Allocation(**dict(rows[0]))
+    return Allocation(**dict(found[0]))
 
 
 async def _told(

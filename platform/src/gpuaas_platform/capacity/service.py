@@ -16,8 +16,8 @@ from gpuaas_contract.common import Page
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
-from gpuaas_platform.capacity import store
 from gpuaas_platform.capacity.providers import provider_names
+from gpuaas_platform.capacity.store import machines as store
 from gpuaas_platform.identity.places import project_place, tenant_place
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Place

@@ -16,7 +16,6 @@ import structlog
 from pydantic import ValidationError
 
 from gpuaas_contract.capacity import NodeCreate
-from gpuaas_platform.capacity import store
 from gpuaas_platform.capacity.orders import (
     ATTEMPTS,
     TOPIC,
@@ -26,7 +25,12 @@ from gpuaas_platform.capacity.orders import (
     order_made,
     order_unmade,
 )
-from gpuaas_platform.capacity.providers import Provider, provider_of
+from gpuaas_platform.capacity.providers import Provider, provider_of, trust_call
+from gpuaas_platform.capacity.store import orders as store
+from gpuaas_platform.capacity.trust import TOPIC as TRUST_TOPIC
+from gpuaas_platform.capacity.trust import trust_wanted
+from gpuaas_platform.capacity.trusting import EVERY as TRUST_EVERY
+from gpuaas_platform.capacity.trusting import Trusting
 from gpuaas_platform.kernel.call import Platform, system_call
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.loops import Loop, loop_running
@@ -43,14 +47,16 @@ _PATIENCE: Final = 900.0
 
 @asynccontextmanager
 async def capacity_life(platform: Platform) -> AsyncIterator[None]:
-    """Work on orders for as long as the process serves."""
-    workshop = Workshop(platform)
-    loop = Loop("capacity-orders", workshop.turn, _EVERY, TOPIC)
+    """Work on orders, and tell made machines whom to let in, for as long as the process serves."""
+    workshop, trusting = Workshop(platform), Trusting(platform)
+    orders = Loop("capacity-orders", workshop.turn, _EVERY, TOPIC)
+    trust = Loop("capacity-trust", trusting.turn, TRUST_EVERY, TRUST_TOPIC)
     try:
-        async with loop_running(platform.signals, loop):
+        async with loop_running(platform.signals, orders), loop_running(platform.signals, trust):
             yield
     finally:
         await workshop.close()
+        await trusting.close()
 
 
 class Workshop:
@@ -99,8 +105,11 @@ class Workshop:
             await self._say(order, "unmade", partial(order_unmade, order=order))
             return
         await self._say(order, "begin", partial(order_begin, order=order))
-        made = _node(order, await provider.machine_make(_wanted(order)))
-        await self._say(order, "made", partial(order_made, order=order, made=made))
+        trust = await trust_wanted(self._platform, order["allocation_id"])
+        told = {} if trust is None else {"trust": trust.told()}
+        made = _node(order, await provider.machine_make({**_wanted(order), **told}))
+        trusts = "" if trust is None or trust_call(provider) is None else trust.revision
+        await self._say(order, "made", partial(order_made, order=order, made=made, trusts=trusts))
 
     async def _failed(self, order: Record, error: Exception) -> None:
         """Write it down; what may have been half made and is given up is taken away first."""

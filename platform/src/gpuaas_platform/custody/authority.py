@@ -23,6 +23,7 @@ from gpuaas_contract.custody import (
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
+from gpuaas_platform.capacity.trust import trust_touch_all
 from gpuaas_platform.custody.certificates import fingerprint, public_key_line
 from gpuaas_platform.custody.secret_store import (
     secret_drop,
@@ -126,6 +127,7 @@ async def _rotate(work: Work, stashed: _Stashed | None, body: CaRotate) -> Answe
     data = {"signs": upcoming, "signed_before": current["id"], "distrust": body.distrust}
     work.emit(Happened("custody.ca.rotated", upcoming, PLATFORM, data))
     work.signal(TOPIC)
+    await trust_touch_all(work)
     return Answer(answer)
 
 

@@ -11,6 +11,7 @@ from gpuaas_contract.common import Page
 from gpuaas_contract.custody import AccessGrant, AccessGrantRevoke, GrantLogin
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.permissions import Permission
+from gpuaas_platform.capacity.trust import trust_touch
 from gpuaas_platform.custody.certificates import revocation_list
 from gpuaas_platform.custody.preparing import row_place
 from gpuaas_platform.custody.store import grants as store
@@ -72,19 +73,23 @@ async def grant_revoke(work: Work, grant_id: str, body: AccessGrantRevoke) -> An
     work.audit(Target("access_grant", grant_id, place, grant_of(row), grant, body.reason))
     work.emit(Happened("custody.grant.revoked", grant_id, place, grant_told(grant)))
     work.signal(KRL_TOPIC)
+    await trust_touch(work, grant.allocation_id)
     return Answer(grant)
 
 
-async def revocations_version(conn: Connection) -> int:
-    """How often anything was revoked: the list's version, without the list."""
-    return await store.revocations_count(conn)
+async def revocations_version(conn: Connection, allocation_id: str | None = None) -> int:
+    """How often anything was revoked, there or at all: the list's version, without the list."""
+    return await store.revocations_count(conn, allocation_id)
 
 
-async def revocations(platform: Platform) -> tuple[bytes, int]:
-    """The revocation list sshd reads, and its version; public by nature."""
+async def revocations(platform: Platform, allocation_id: str | None = None) -> tuple[bytes, int]:
+    """The revocation list sshd reads, and its version; public by nature.
+
+    With an allocation, what concerns its machine: no other certificate opens that anyway.
+    """
     now = platform.clock.now()
     async with platform.db.connection() as conn:
-        version, rows = await store.grants_revoked(conn, now - _LONG_ENDED)
+        version, rows = await store.grants_revoked(conn, now - _LONG_ENDED, allocation_id)
     revoked: dict[str, list[int]] = {}
     for row in rows:
         revoked.setdefault(row["public_key"], []).append(row["serial"])

@@ -1,17 +1,19 @@
 """Whom a machine's sshd lets in: the authority's keys, the principals of whoever holds it, the KRL.
 
-Computed from the state whenever an agent asks; never from what was told before. The allocation's
+Computed from the state whenever an agent asks or a provider tells a machine it made; never from
+what was told before. The allocation's
 own principal logs in as root; a task may add others for other users, which end with the allocation.
 """
 
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuaas_contract.fleet_agent import AccessDirection, Signed
-from gpuaas_platform.capacity.nodes import node_holder
-from gpuaas_platform.custody.authority import authority_keys
+from gpuaas_platform.capacity.nodes import allocation_reached, node_holder
+from gpuaas_platform.capacity.trust import Trust
+from gpuaas_platform.custody.authority import authority_keys, signing_key
 from gpuaas_platform.custody.grants import revocations, revocations_version
 from gpuaas_platform.fleet.signing import direction_sign
 from gpuaas_platform.fleet.store import tasks as store
@@ -40,7 +42,9 @@ async def access_wanted(conn: Connection, node_id: str) -> Access:
     """What should hold now."""
     keys = await authority_keys(conn)
     version = await revocations_version(conn)
-    return Access(keys, await _principals(conn, node_id), version)
+    holder = await node_holder(conn, node_id)
+    principals = {} if holder is None else await _principals(conn, holder.allocation_id)
+    return Access(keys, principals, version)
 
 
 async def access_direction(platform: Platform, node_id: str, access: Access) -> Signed:
@@ -57,11 +61,32 @@ async def access_direction(platform: Platform, node_id: str, access: Access) -> 
     return await direction_sign(platform, direction)
 
 
-async def _principals(conn: Connection, node_id: str) -> dict[str, list[str]]:
-    holder = await node_holder(conn, node_id)
-    if holder is None:
-        return {}
-    wanted = {ROOT: {holder.allocation_id}}
-    for row in await store.principals_read(conn, holder.allocation_id):
+async def made_wanted(conn: Connection, allocation_id: str) -> Access:
+    """What should hold now on the machine made for an allocation.
+
+    It opens to that allocation's certificates alone, so only what was revoked of those concerns it:
+    a revocation is told to one machine, however many there are.
+    """
+    keys = await authority_keys(conn)
+    version = await revocations_version(conn, allocation_id)
+    reached = await allocation_reached(conn, allocation_id)
+    principals = await _principals(conn, allocation_id) if reached else {}
+    return Access(keys, principals, version)
+
+
+async def made_trust(platform: Platform, allocation_id: str) -> Trust:
+    """The same for its provider, with the revocation list itself."""
+    await signing_key(platform)  # the authority exists before any host is told to trust it
+    krl, version = await revocations(platform, allocation_id)
+    async with platform.db.connection() as conn:
+        access = await made_wanted(conn, allocation_id)
+    # What was revoked since the list was made is told by its own signal.
+    access = replace(access, krl_version=version)
+    return Trust(access.revision, access.ca_keys, access.principals, krl)
+
+
+async def _principals(conn: Connection, allocation_id: str) -> dict[str, list[str]]:
+    wanted = {ROOT: {allocation_id}}
+    for row in await store.principals_read(conn, allocation_id):
         wanted.setdefault(row["username"], set()).update(row["principals"])
     return {user: sorted(names) for user, names in sorted(wanted.items()) if names}

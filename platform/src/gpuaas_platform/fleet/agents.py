@@ -122,8 +122,8 @@ async def absence_settle(work: Work, node_id: str, patience: timedelta) -> Answe
         raise Undone
     since = row["last_seen_at"] if silent else None
     await store.agent_absent_set(work.conn, node_id, since)
-    conditions = [] if since is None else [_absent(since)]
-    await nodes.node_conditions_set(work, node_id, conditions)
+    absent = None if since is None else _absent(since)
+    await nodes.node_condition_put(work, node_id, ABSENT, absent)
     word = ABSENT if silent else "agent_back"
     seen = {"last_seen_at": row["last_seen_at"].isoformat()}
     work.audit(Target("node", node_id, detail=seen), f"fleet.node.{word}")
@@ -135,6 +135,7 @@ async def _left(work: Work, node: Node, reason: str) -> None:
     await store.agent_status_set(work.conn, node.id, AgentStatus.LEFT, reason)
     await store.identities_end(work.conn, node.id)
     await nodes.node_agent_forget(work, node.id)
+    await nodes.node_condition_put(work, node.id, ABSENT, None)  # none is there to be absent
     held = await nodes.node_hold(work.conn, node.id)
     await nodes.node_open(work, held, NodeStatus.CORDONED, reason)
     await tasks_give_up(work, node.id, "The machine was un-enrolled before it told the outcome.")

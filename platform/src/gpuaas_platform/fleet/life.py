@@ -7,6 +7,9 @@ from functools import partial
 from typing import Any, Final
 
 from gpuaas_contract.identity import NODE_TOKEN_PREFIX
+from gpuaas_platform.capacity.trust import TOPIC as TRUST_TOPIC
+from gpuaas_platform.capacity.trust import WANTED_PART
+from gpuaas_platform.fleet.access import made_trust
 from gpuaas_platform.fleet.agents import absence_settle
 from gpuaas_platform.fleet.directions import ABSENCE_TOPIC
 from gpuaas_platform.fleet.enrolments import enrolment_expire
@@ -29,6 +32,8 @@ _REMEMBER_ENDED: Final = timedelta(hours=1)
 async def fleet_life(platform: Platform) -> AsyncIterator[None]:
     """Run for as long as the process serves."""
     platform.parts[f"{RESOLVER_PART}:{NODE_TOKEN_PREFIX}"] = node_resolve
+    platform.parts[WANTED_PART] = partial(made_trust, platform)
+    platform.signals.wake(TRUST_TOPIC)
     loop = Loop("fleet-sweep", partial(sweep_turn, platform), _SWEEP_SECONDS, ABSENCE_TOPIC)
     async with loop_running(platform.signals, loop):
         yield

@@ -11,12 +11,13 @@ from gpuaas_contract.fleet import (
     EnrolmentCreate,
     EnrolmentCreated,
     EnrolmentRevoke,
+    NodeAccess,
     NodeAgent,
     NodeFacts,
     NodeUnenrol,
 )
 from gpuaas_contract.states import EnrolmentStatus
-from gpuaas_platform.fleet import agents, enrolments
+from gpuaas_platform.fleet import agents, enrolments, node_access
 from gpuaas_platform.kernel.call import CallDep
 from gpuaas_platform.kernel.paging import Cursor, Limit
 from gpuaas_platform.kernel.work import mutate
@@ -71,6 +72,12 @@ async def enrolment_revoke(call: CallDep, enrolment_id: Id, body: EnrolmentRevok
 async def node_agent_read(call: CallDep, node_id: Id) -> NodeAgent:
     """Read the agent of a node."""
     return await agents.agent_read(call, node_id)
+
+
+@router.get("/nodes/{node_id}/access", operation_id="node_access_read")
+async def node_access_read(call: CallDep, node_id: Id) -> NodeAccess:
+    """Read whether a node lets in whom it should, and who brings it there."""
+    return await node_access.access_read(call, node_id)
 
 
 @router.get("/nodes/{node_id}/facts", operation_id="node_facts_read")

@@ -34,6 +34,7 @@ from gpuaas_platform.artifacts.deliveries import deliverable_require
 from gpuaas_platform.artifacts.rules import read_require
 from gpuaas_platform.capacity.allocations import allocation_find
 from gpuaas_platform.capacity.nodes import allocation_node, node_topic
+from gpuaas_platform.capacity.trust import trust_touch
 from gpuaas_platform.custody.node_delivery import secret_find
 from gpuaas_platform.fleet.store import agents as agent_rows
 from gpuaas_platform.fleet.store import tasks as store
@@ -64,6 +65,7 @@ async def task_create(work: Work, allocation_id: str, body: NodeTaskCreate) -> A
     await _spec_require(work, allocation, body)
     if isinstance(body.spec, PrincipalsSet):
         await store.principals_set(work.conn, allocation_id, body.spec.users)
+        await trust_touch(work, allocation_id)
     new = store.NewTask(
         id=work.new_id(Prefix.TASK),
         place=place,

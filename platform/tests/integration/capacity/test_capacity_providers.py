@@ -1,119 +1,14 @@
 """Machines made to order: every way an order can go, with a provider that does as it is told."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
-import httpx2
 import pytest
-from platform_calls import bearer
-from tenancy_fixtures import project_make
+from made_machines import HOST_KEY, Never, Site
 
-from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.capacity.orders import ATTEMPTS
-from gpuaas_platform.capacity.providers import PART
 from gpuaas_platform.capacity.workshop import Workshop
-from gpuaas_platform.kernel.call import Platform
-from gpuaas_platform.kernel.caller import Place
 
-HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
 pytestmark = pytest.mark.integration
-
-
-class Never(Exception):
-    """Nothing that could be tried again."""
-
-    permanent = True
-
-
-@dataclass
-class Fake:
-    """A provider in memory, that fails or waits where it is told to."""
-
-    machines: dict[str, str] = field(default_factory=dict)
-    failures: list[Exception] = field(default_factory=list)
-    stuck: list[Exception] = field(default_factory=list)
-    gate: asyncio.Event = field(default_factory=asyncio.Event)
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
-    orders: list[Mapping[str, Any]] = field(default_factory=list)
-
-    async def machine_make(self, order: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Make, after the gate is open."""
-        self.orders.append(order)
-        self.begun.set()
-        await self.gate.wait()
-        if self.failures:
-            self.machines[order["allocation_id"]] = "half"
-            raise self.failures.pop(0)
-        self.machines[order["allocation_id"]] = "whole"
-        return {"address": "10.0.0.7", "host_keys": [HOST_KEY]}
-
-    async def machine_unmake(self, order: Mapping[str, Any]) -> None:
-        """Take away."""
-        if self.stuck:
-            raise self.stuck.pop(0)
-        self.machines.pop(order["allocation_id"], None)
-
-
-@dataclass(frozen=True)
-class Site:
-    """A region whose machines are made, a project, and the provider."""
-
-    client: httpx2.AsyncClient
-    platform: Platform
-    clock: Any
-    place: Place
-    root: dict[str, str]
-    admin: dict[str, str]
-    fake: Fake
-
-    async def ask(self, name: str = "a", **more: str) -> httpx2.Response:
-        """Want a machine."""
-        body = {"name": name, "sku": "small", "region": "made"} | more
-        path = f"/projects/{self.place.project_id}/allocations"
-        return await self.client.post(path, json=body, headers=self.admin)
-
-    async def release(self, allocation_id: str) -> httpx2.Response:
-        """Give it back."""
-        path = f"/allocations/{allocation_id}/release"
-        return await self.client.post(path, headers=self.admin)
-
-    async def became(self, allocation_id: str, *statuses: str) -> Any:
-        """The allocation, once it is in one of these states; time passes for orders that wait."""
-        path, found = f"/allocations/{allocation_id}", {}
-        for _ in range(600):
-            found = (await self.client.get(path, headers=self.admin)).json()
-            if found["status"] in statuses:
-                return found
-            await asyncio.sleep(0.02)
-            waiting = "SELECT count(*) FROM machine_orders WHERE leased_until IS NULL"
-            if await self.platform.db.fetchval(waiting):
-                self.clock.advance(seconds=61)
-                self.platform.signals.send(("capacity.orders",))
-        raise AssertionError(f"it stays {found['status']}: {found['status_reason']}")
-
-
-@pytest.fixture
-async def site(
-    client: httpx2.AsyncClient, platform: Platform, callers: Any, clock: Any
-) -> AsyncIterator[Site]:
-    fake = Fake()
-    fake.gate.set()
-    platform.parts[PART] = {"fake": fake}
-    root = bearer(callers.add(RoleName.PLATFORM_ADMIN))
-    place = await project_make(platform, "acme", "research")
-    kind = {"name": "small", "display_name": "Small", "cpus": 2, "memory_mib": 4096}
-    region = {"name": "made", "display_name": "Made", "provider": "fake"}
-    for path, body in (
-        ("/regions", region | {"provider_options": {"colour": "blue"}}),
-        ("/skus", kind | {"price_per_hour": "0.50"}),
-    ):
-        answer = await client.post(path, json=body, headers=root)
-        assert answer.status_code == 201, answer.text
-    admin = bearer(callers.add(RoleName.PROJECT_ADMIN, place))
-    yield Site(client, platform, clock, place, root, admin, fake)
-    fake.gate.set()
 
 
 async def test_a_machine_is_made_when_one_is_wanted_and_unmade_when_it_is_given_back(

@@ -9,7 +9,7 @@ import pytest
 from platform_calls import bearer
 
 from gpuaas_contract.permissions import RoleName
-from gpuaas_platform.capacity import store as capacity_store
+from gpuaas_platform.capacity.store import machines as capacity_store
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.limits import RateLimiter
 from gpuaas_platform.kernel.logs import logs_configure

@@ -229,7 +229,7 @@ async def test_an_unforeseen_failure_is_part_of_the_record(
     async def fail(*_: Any) -> None:
         raise ZeroDivisionError("secret-value")
 
-    monkeypatch.setattr("gpuaas_platform.capacity.store.region_insert", fail)
+    monkeypatch.setattr("gpuaas_platform.capacity.store.machines.region_insert", fail)
     body = {"name": "south", "display_name": "South"}
     headers = site.operator | {"X-Correlation-ID": CORRELATION}
     answer = await site.client.post("/regions", json=body, headers=headers)

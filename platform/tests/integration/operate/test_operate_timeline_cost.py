@@ -5,7 +5,7 @@ from apps_fixtures import Site
 from gpuaas_contract.permissions import ROLES, RoleName
 from gpuaas_platform.apps.store import correlated as apps
 from gpuaas_platform.audit import store as audit
-from gpuaas_platform.capacity import store as capacity
+from gpuaas_platform.capacity.store import machines as capacity
 from gpuaas_platform.events.store import overview as events
 from gpuaas_platform.kernel.caller import Caller, CallerKind, Grant
 from gpuaas_platform.kernel.correlation import BEGINNING, CorrelationQuery, correlated_sql

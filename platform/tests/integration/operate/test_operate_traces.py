@@ -101,7 +101,7 @@ async def test_a_failure_is_an_error_without_its_words(
     async def fail(*_: Any) -> None:
         raise ZeroDivisionError("canary-in-the-message")
 
-    monkeypatch.setattr("gpuaas_platform.capacity.store.region_insert", fail)
+    monkeypatch.setattr("gpuaas_platform.capacity.store.machines.region_insert", fail)
     operator = bearer(callers.add(RoleName.PLATFORM_ADMIN))
     logs_configure(Settings())
     with otlp_receiving() as received:

@@ -93,18 +93,23 @@ async def grant_list(
     return await conn.fetch(listing_sql(listing, conditions, wanted.reach), *conditions.args)
 
 
-async def grants_revoked(conn: Connection, alive_at: datetime) -> tuple[int, list[Record]]:
+async def grants_revoked(
+    conn: Connection, alive_at: datetime, allocation_id: str | None
+) -> tuple[int, list[Record]]:
     """How often anything was revoked, and revoked grants whose certificate would still live."""
-    version = await revocations_count(conn)
+    version = await revocations_count(conn, allocation_id)
     rows = await conn.fetch(
         "SELECT g.serial, k.public_key FROM access_grants g JOIN ssh_ca_keys k"
         " ON k.id = g.ca_key_id WHERE g.revoked_at IS NOT NULL AND g.valid_before > $1"
-        " AND k.status <> 'retired'",
-        alive_at,
-    )
+        " AND k.status <> 'retired' AND ($2::text IS NULL OR g.allocation_id = $2)",
+        alive_at, allocation_id,
+    )  # fmt: skip
     return version, rows
 
 
-async def revocations_count(conn: Connection) -> int:
-    """How often anything was revoked."""
-    return int(await conn.fetchval("SELECT max(revocation) FROM access_grants") or 0)
+async def revocations_count(conn: Connection, allocation_id: str | None) -> int:
+    """How often anything was revoked, of one allocation or at all."""
+    if allocation_id is None:
+        return int(await conn.fetchval("SELECT max(revocation) FROM access_grants") or 0)
+    sql = "SELECT max(revocation) FROM access_grants WHERE allocation_id = $1"
+    return int(await conn.fetchval(sql, allocation_id) or 0)
