@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from gpuaas_cli.options import Connection
 from gpuaas_cli.output import show
-from gpuaas_cli.session import Payload, Session, Stop, run
+from gpuaas_cli.session import Session, Stop, run
 from gpuaas_sdk import Request
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -40,7 +40,7 @@ def api(
     """
 
     async def call(session: Session) -> int:
-        given = None if body is None else Payload(_body(body))
+        given = None if body is None else _body(body)
         request = Request(method, path, body=given, idempotency_key=idempotency_key)
         response = await session.send(request)
         if "json" in response.headers.get("content-type", ""):

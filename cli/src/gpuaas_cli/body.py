@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from gpuaas_cli import later
 from gpuaas_cli.book import Flag
 from gpuaas_cli.options import Body
 from gpuaas_cli.session import Stop
@@ -40,9 +39,9 @@ def file_read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise Stop(f"--file {path} cannot be read ({error.strerror})") from error
     try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise Stop(f"--file {path} is neither JSON nor YAML: {_place(error)}") from error
+        found = later.yaml_text.yaml_read(text)
+    except later.yaml_text.NotYaml as error:
+        raise Stop(f"--file {path} is neither JSON nor YAML: {error}") from error
     if not isinstance(found, dict):
         raise Stop(f"--file {path} does not hold an object")
     return found
@@ -76,8 +75,3 @@ def _json(flag: Flag, text: str) -> Any:  # noqa: ANN401 - JSON
         return json.loads(text)
     except ValueError as error:
         raise Stop(f"{flag.option} is not JSON: {error}") from error
-
-
-def _place(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return f"line {mark.line + 1}" if mark else str(error)

@@ -2,20 +2,19 @@
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+from gpuaas_cli import later
 from gpuaas_cli.body import body_make, missing
 from gpuaas_cli.book import Flag, Operation
 from gpuaas_cli.generated import HANDLED, SCOPES, field_option
 from gpuaas_cli.names import identified, project_id, tenant_id
 from gpuaas_cli.options import EVERYWHERE, Changing, Listing, Waiting
 from gpuaas_cli.output import note, show
-from gpuaas_cli.progress import operations_of, wait_for
-from gpuaas_cli.session import Payload, Session, Stop, confirmed, dry_run_show
+from gpuaas_cli.session import Session, Stop, confirmed, dry_run_show
 from gpuaas_cli.session import run as run_session
-from gpuaas_cli.streaming import stream_print
-from gpuaas_cli.watching import watch_list
 from gpuaas_sdk import Request
 
 Given = Mapping[str, Any]
@@ -28,9 +27,11 @@ def run(operation: Operation, given: Given) -> int:
 
     async def command(session: Session) -> int:
         if operation.media in _STREAMS:
-            return await stream_print(session, operation, await _request(session, operation, given))
+            request = await _request(session, operation, given)
+            return await later.streaming.stream_print(session, operation, request)
         if operation.page and (given.get("listing") or Listing()).watch:
-            return await watch_list(session, operation, lambda: _list(session, operation, given))
+            load = partial(_list, session, operation, given)
+            return await later.watching.watch_list(session, operation, load)
         if operation.page:
             show(await _list(session, operation, given), session.options.output, operation.columns)
             return 0
@@ -78,15 +79,15 @@ async def _change(session: Session, operation: Operation, given: Given) -> int:
     changing: Changing = given.get("changing") or Changing()
     request = await _request(session, operation, given)
     if changing.dry_run:
-        body = request.body.model_dump() if request.body is not None else None
-        return dry_run_show(request.method, request.path, body)
+        return dry_run_show(request.method, request.path, request.body)
     if operation.destroys:
         confirmed(f"{operation.method} {request.path}: go on?", changing)
     response = await session.send(request)
     answer = response.json() if response.content else None
     waiting: Waiting = given.get("waiting") or Waiting()
     if waiting.wait:
-        return await wait_for(session, operations_of(answer), waiting.timeout)
+        asked = later.progress.operations_of(answer)
+        return await later.progress.wait_for(session, asked, waiting.timeout)
     if answer is not None:
         show(answer, session.options.output, operation.columns)
     return 0
@@ -96,11 +97,10 @@ async def _request(session: Session, operation: Operation, given: Given) -> Requ
     body = None
     if operation.body is not None:
         values = {flag.name: given.get(f"field_{flag.name}") for flag in operation.fields}
-        made = body_make(given.get("body"), operation.fields, values)
-        if gaps := missing(operation.fields, made):
+        body = body_make(given.get("body"), operation.fields, values)
+        if gaps := missing(operation.fields, body):
             named = ", ".join(field_option(operation, flag) for flag in gaps)
             raise Stop(f"{operation.noun} {operation.verb} needs {named} (or --file, --set).")
-        body = Payload(made)
     changing: Changing = given.get("changing") or Changing()
     return Request(
         operation.method,

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from gpuaas_cli import later
 from gpuaas_cli.asking import form_fill
 from gpuaas_cli.body import body_make
 from gpuaas_cli.manifests import field_at
 from gpuaas_cli.names import identified, project_id
 from gpuaas_cli.options import Asking, Connection
 from gpuaas_cli.output import note, show
-from gpuaas_cli.progress import operations_of, wait_for
 from gpuaas_cli.session import Session, Stop, run
 
 
@@ -67,7 +67,8 @@ async def _deploy(session: Session, given: _Given, settings: dict[str, Any]) -> 
         show(answer["instance"], session.options.output)
         return 0
     note(f"{answer['instance']['id']} {given.name}: {given.app} {version}")
-    code = await wait_for(session, operations_of(answer), given.asking.timeout)
+    asked = later.progress.operations_of(answer)
+    code = await later.progress.wait_for(session, asked, given.asking.timeout)
     instance = await session.read(f"/app-instances/{answer['instance']['id']}")
     if session.options.output != "table":
         show(instance, session.options.output)

@@ -1,49 +1,18 @@
 """`gpuaas instance …`: the verbs made by hand: show, watch, run, delete."""
 
 import sys
+from functools import partial
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Group, RenderableType
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
+from gpuaas_cli import later
 from gpuaas_cli.body import body_make
 from gpuaas_cli.manifests import manifest_of
 from gpuaas_cli.names import identified
 from gpuaas_cli.options import Asking, Connection
-from gpuaas_cli.output import cell, console, facts, table
 from gpuaas_cli.output import show as shown
-from gpuaas_cli.progress import operations_of, steps_view, wait_for
 from gpuaas_cli.session import Session, Stop, confirmed, run
-from gpuaas_cli.watching import changes
-
-_MEMBER = ("id", "component_key", "status", "health", "allocation_id", "node", "runtime_version")
-_FACTS = (
-    *("id", "app_slug", "app_version", "runtime_version", "status", "health", "topology"),
-    *("correlation_id", "last_operation_id"),
-)
-
-
-def show_instance(session: Session, found: dict[str, Any]) -> RenderableType:
-    """An instance with its members, conditions, what the app says and the ways out."""
-    instance, members = found["instance"], found["members"]
-    wide = session.options.output == "wide"
-    parts: list[RenderableType] = [Text(instance["resource_name"], "bold")]
-    parts.append(facts({name: instance[name] for name in _FACTS}, wide=wide))
-    detail = instance["adapter_detail"]
-    if detail:
-        parts.append(Text.assemble(("\nthe app says: ", "bold"), detail["summary"]))
-    for one in instance["conditions"]:
-        said = f"! {one['type']}: {one['message']} {one['next_action']}"
-        parts.append(Text(said, "yellow"))
-    parts += [Text("\nmembers", "bold"), table(members, _MEMBER, wide=wide)]
-    if found["running"]:
-        parts.append(Text("\noperations under way", "bold"))
-        parts += [steps_view(one) for one in found["running"]]
-    parts.append(_possible(instance))
-    return Group(*parts)
 
 
 def show(
@@ -61,7 +30,8 @@ def show(
     async def command(session: Session) -> int:
         found = await _load(session, await identified(session, "instance_id", instance))
         if session.options.output in {"table", "wide"} and session.options.field is None:
-            console().print(show_instance(session, found))
+            wide = session.options.output == "wide"
+            later.instance_view.instance_print(found, wide=wide)
         else:
             _print(found["instance"] | {"members": found["members"]}, session)
         return 0
@@ -83,15 +53,10 @@ def watch(
 
     async def command(session: Session) -> int:
         wanted = await identified(session, "instance_id", instance)
-        screen = console()
-        with Live(console=screen, auto_refresh=False) as live:
-            async for found in changes(session, lambda: _load(session, wanted)):
-                if screen.is_terminal:
-                    live.update(show_instance(session, found), refresh=True)
-                else:
-                    one = found["instance"]
-                    sys.stdout.write(f"{one['updated_at']} {one['status']} {one['health']}\n")
-                    sys.stdout.flush()
+        wide = session.options.output == "wide"
+        with later.instance_view.InstanceView(wide=wide) as view:
+            async for found in later.watching.changes(session, partial(_load, session, wanted)):
+                view.show(found)
                 if found["instance"]["status"] == "deleted":
                     return 0
         return 0
@@ -176,7 +141,8 @@ async def ask(
 async def told(session: Session, answer: dict[str, Any], asking: Asking) -> int:
     """What a request for work became, or how it ended."""
     if asking.wait:
-        return await wait_for(session, operations_of(answer), asking.timeout)
+        asked = later.progress.operations_of(answer)
+        return await later.progress.wait_for(session, asked, asking.timeout)
     if answer.get("topology_changed_from"):
         before, after = answer["topology_changed_from"], answer["instance"]["topology"]
         sys.stderr.write(f"the topology changes from {before} to {after}\n")
@@ -203,16 +169,6 @@ async def _load(session: Session, instance_id: str) -> dict[str, Any]:
     members = (await session.read(f"{base}/members", limit=500))["items"]
     running = (await session.read(f"{base}/operations", status="running", limit=20))["items"]
     return {"instance": instance, "members": members, "running": running}
-
-
-def _possible(instance: dict[str, Any]) -> RenderableType:
-    rows = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("OPERATION", "TITLE", "NOW", "WHY NOT"):
-        rows.add_column(heading, overflow="fold")
-    for one in instance["operations"]:
-        rows.add_row(one["kind"], one["title"], cell(one["available"]), Text(one["reason"], "dim"))
-    ways = ", ".join(one["action"] for one in instance["next_actions"])
-    return Group(Text(""), rows, Text(f"\nways out: {ways}" if ways else "", "yellow"))
 
 
 def _print(answer: Any, session: Session, columns: tuple[str, ...] = ()) -> None:  # noqa: ANN401 - JSON

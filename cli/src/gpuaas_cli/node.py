@@ -1,6 +1,7 @@
 """`gpuaas node enroll`: make a host a node of the platform, by one command run on it."""
 
 import asyncio
+import shlex
 import sys
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,6 +14,8 @@ from gpuaas_cli.session import OPERATION_FAILED, Session, Stop, dry_run_show, ru
 
 _LOOK_SECONDS = 1.0
 _OPEN = {"pending"}
+# Root needs no sudo, and a bare host may not have it. Whatever shell the user has reads this line.
+_AS_ROOT = "sh -c 'test $(id -u) = 0 && exec sh -s; exec sudo -n sh -s'"
 
 
 @Parameter(name="*", group=Group("The host", sort_key=5))
@@ -29,7 +32,8 @@ class Host:
         str | None, Parameter(help="how the host reaches the platform; its public address")
     ] = None
     ssh: Annotated[
-        str | None, Parameter(help="user@host: run the command there for you, with sudo")
+        str | None,
+        Parameter(help="user@host: run the command there for you; more words are options of ssh"),
     ] = None
 
 
@@ -84,9 +88,13 @@ def enroll(
 
 async def _there(where: str, command: str) -> None:
     """Run the command on the host; the token goes by standard input, not into a process list."""
-    process = await asyncio.create_subprocess_exec(
-        *("ssh", where, "sudo -n sh -s"), stdin=asyncio.subprocess.PIPE
-    )
+    words = ("ssh", *shlex.split(where), _AS_ROOT)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *words, stdin=asyncio.subprocess.PIPE, stdout=sys.stderr
+        )
+    except FileNotFoundError as error:
+        raise Stop("there is no `ssh` here: install OpenSSH's client.") from error
     await process.communicate(f"{command}\n".encode())
     if process.returncode != 0:
         raise Stop(f"ssh {where} ended with {process.returncode}: the host has not joined")

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gpuaas_cli import later
 from gpuaas_cli.options import Changing, Connection, Waiting
 from gpuaas_cli.output import show
-from gpuaas_cli.progress import wait_for
 from gpuaas_cli.session import Session, dry_run_show, run
 
 Which = Annotated[str, Parameter(help="id of the operation")]
@@ -27,7 +27,7 @@ def watch(
 
     async def command(session: Session) -> int:
         found = await session.read(f"/operations/{operation}")
-        return await wait_for(session, [found], timeout)
+        return await later.progress.wait_for(session, [found], timeout)
 
     return run(connection, command)
 
@@ -78,7 +78,7 @@ def _way_out(
     async def command(session: Session) -> int:
         answer = await session.ask("POST", path, None, changing)
         if waiting.wait:
-            code = await wait_for(session, [answer], waiting.timeout)
+            code = await later.progress.wait_for(session, [answer], waiting.timeout)
             return 0 if way == "cancel" else code
         show(answer, session.options.output)
         return 0

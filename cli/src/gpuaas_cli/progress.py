@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from gpuaas_cli.output import cell, console
 from gpuaas_cli.session import OPERATION_FAILED, Session, Stop
+from gpuaas_cli.tables import cell, console
 from gpuaas_sdk import Request
 
 ENDED = {"succeeded", "failed", "cancelled", "abandoned"}

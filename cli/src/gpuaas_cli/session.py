@@ -4,13 +4,13 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import RootModel
-
+import gpuaas_sdk
 from gpuaas_cli.config import (
     ConfigError,
     Context,
@@ -24,7 +24,7 @@ from gpuaas_sdk import (
     Anonymous,
     AuthenticationError,
     BearerToken,
-    Client,
+    BriefClient,
     ConflictError,
     Credentials,
     GpuaasError,
@@ -36,8 +36,14 @@ from gpuaas_sdk import (
     ServiceAccountKey,
     UnreachableError,
 )
+from gpuaas_sdk.brief import brief_will_do
+
+if TYPE_CHECKING:
+    from gpuaas_sdk import Client
 
 OPERATION_FAILED = 6
+_NAME = "gpuaas-cli"
+_RETRIES = Retries(attempts=3, longest_delay=2.0)
 _INTERRUPTED = 130
 _EXIT_CODES: tuple[tuple[type[GpuaasError], int], ...] = (
     (AuthenticationError, 3),
@@ -56,17 +62,43 @@ class Stop(GpuaasError):
     """A command cannot go on, for a reason of the caller's own; said in one sentence."""
 
 
-class Payload(RootModel[Any]):
-    """A body as it was given."""
+class Clients:
+    """The clients of one run, each made when something needs it."""
+
+    def __init__(self, context: Context) -> None:
+        self._url = context.url
+        self._identity = credentials(context)
+
+    @cached_property
+    def whole(self) -> "Client":
+        """For what the SDK itself does with a client: typed answers, streams, machines."""
+        return gpuaas_sdk.Client(self._url, self._identity, retries=_RETRIES, user_agent=_NAME)
+
+    @cached_property
+    def calls(self) -> "BriefClient | Client":
+        """For plain calls: there at once, where that will do."""
+        if not brief_will_do():
+            return self.whole
+        return BriefClient(self._url, self._identity, retries=_RETRIES, user_agent=_NAME)
+
+    async def close(self) -> None:
+        """Close those that were made."""
+        for made in {"whole", "calls"} & self.__dict__.keys():
+            await self.__dict__[made].close()
 
 
 @dataclass(frozen=True)
 class Session:
-    """A connection with the context it was made from."""
+    """A run of a command: who asks which platform, and where in it."""
 
-    client: Client
+    clients: Clients
     context: Context
     options: Connection
+
+    @property
+    def client(self) -> "Client":
+        """The SDK's whole client."""
+        return self.clients.whole
 
     async def read(self, path: str, **params: str | int | bool | list[str] | None) -> Any:  # noqa: ANN401 - JSON
         """Read one thing, as plain JSON."""
@@ -77,7 +109,7 @@ class Session:
         request = Request(
             method,
             path,
-            body=None if body is None else Payload(body),
+            body=body,
             idempotency_key=changing.idempotency_key if changing else None,
         )
         response = await self.send(request)
@@ -86,7 +118,7 @@ class Session:
     async def send(self, request: Request) -> Any:  # noqa: ANN401 - a response of the HTTP client
         """Make a call under the command's correlation id."""
         correlation = request.correlation_id or self.options.correlation_id
-        return await self.client.send(replace(request, correlation_id=correlation))
+        return await self.clients.calls.send(replace(request, correlation_id=correlation))
 
     def scope(self, word: str) -> str:
         """The tenant or project to work in, as it was named."""
@@ -168,7 +200,7 @@ def confirmed(question: str, changing: Changing | None) -> None:
         raise Stop("nothing was changed.")
 
 
-def dry_run_show(method: str, path: str, body: Mapping[str, Any] | None) -> int:
+def dry_run_show(method: str, path: str, body: Any) -> int:  # noqa: ANN401 - JSON
     """What would be asked."""
     sys.stdout.write(f"{method} /api/v1{path}\n")
     if body is not None:
@@ -179,7 +211,8 @@ def dry_run_show(method: str, path: str, body: Mapping[str, Any] | None) -> int:
 async def _run(options: Connection, command: Command) -> int:
     context = context_chosen(config_read(config_path()), options.context, options.url)
     FIELD.set(options.field)
-    retries = Retries(attempts=3, longest_delay=2.0)
-    identity = credentials(context)
-    async with Client(context.url, identity, retries=retries, user_agent="gpuaas-cli") as client:
-        return await command(Session(client, context, options))
+    clients = Clients(context)
+    try:
+        return await command(Session(clients, context, options))
+    finally:
+        await clients.close()

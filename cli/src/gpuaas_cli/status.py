@@ -1,7 +1,8 @@
 """`gpuaas status`: is the platform there, and can it do its work?"""
 
+from gpuaas_cli import later
 from gpuaas_cli.options import Connection
-from gpuaas_cli.output import show, show_table
+from gpuaas_cli.output import show
 from gpuaas_cli.session import Session, run
 from gpuaas_sdk import Request
 
@@ -26,7 +27,7 @@ def status(*, connection: Connection | None = None) -> int:
             mark = {True: "ok", False: "missing"}
             rows = [[one["name"], mark[one["ok"]], one["detail"]] for one in readiness["checks"]]
             rows.insert(0, ["platform", readiness["status"], f"version {version}"])
-            show_table(["part", "state", "detail"], rows)
+            later.tables.show_table(["part", "state", "detail"], rows)
         else:
             show(readiness, session.options.output)
         return 0 if readiness["status"] == "ready" else 2

@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from gpuaas_cli.options import Connection
-from gpuaas_cli.output import cell, console, show
+from gpuaas_cli.output import show
 from gpuaas_cli.session import Session, run
+from gpuaas_cli.tables import cell, console
 from gpuaas_sdk import Request
 
 _COLOURS = {

@@ -10,8 +10,8 @@ from typing import Any
 from rich.live import Live
 
 from gpuaas_cli.book import Operation
-from gpuaas_cli.output import console, table
 from gpuaas_cli.session import Session
+from gpuaas_cli.tables import console, table
 from gpuaas_sdk import ProblemError, follow
 
 SWEEP_SECONDS = 15.0

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gpuaas_cli import later
 from gpuaas_cli.options import Connection
-from gpuaas_cli.output import show, show_table
+from gpuaas_cli.output import show
 from gpuaas_cli.session import Session, run
 
 
@@ -23,9 +24,9 @@ def whoami(*, connection: Connection | None = None) -> int:
             show(me, session.options.output)
             return 0
         known = me.get("email") or me.get("display_name")
-        show_table(["who", "kind", "id"], [[known, me["kind"], me["id"]]])
+        later.tables.show_table(["who", "kind", "id"], [[known, me["kind"], me["id"]]])
         rows = [[one["role_name"], place(one["scope"]), one["source"]] for one in me["bindings"]]
-        show_table(["role", "where", "why"], rows)
+        later.tables.show_table(["role", "where", "why"], rows)
         return 0
 
     return run(connection, command)

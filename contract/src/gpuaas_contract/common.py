@@ -9,11 +9,13 @@ from typing import Annotated, Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-API_PREFIX: Final = "/api/v1"
-CORRELATION_HEADER: Final = "X-Correlation-ID"
-IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
-IDEMPOTENT_REPLAY_HEADER: Final = "Idempotent-Replay"
-CSRF_HEADER: Final = "X-CSRF-Token"
+from gpuaas_contract import headers
+
+API_PREFIX: Final = headers.API_PREFIX
+CORRELATION_HEADER: Final = headers.CORRELATION_HEADER
+IDEMPOTENCY_HEADER: Final = headers.IDEMPOTENCY_HEADER
+IDEMPOTENT_REPLAY_HEADER: Final = headers.IDEMPOTENT_REPLAY_HEADER
+CSRF_HEADER: Final = headers.CSRF_HEADER
 CORRELATION_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 MAX_PAGE: Final = 500
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpuaas_sdk.app import App, Context, Facts, Look, Plan, Procedure, Step, Target, Together
-    from gpuaas_sdk.client import Client, Request, Retries
+    from gpuaas_sdk.brief import BriefClient
+    from gpuaas_sdk.calls import Request, Retries
+    from gpuaas_sdk.client import Client
     from gpuaas_sdk.credentials import Anonymous, BearerToken, Credentials, ServiceAccountKey
     from gpuaas_sdk.errors import (
         AuthenticationError,
@@ -57,6 +59,7 @@ __all__ = [
     "App",
     "AuthenticationError",
     "BearerToken",
+    "BriefClient",
     "Client",
     "ConflictError",
     "ConflictFailure",
@@ -108,7 +111,9 @@ __all__ = [
 
 _HOMES = {
     "app": "App Context Facts Look Plan Procedure Step Target Together",
-    "client": "Client Request Retries",
+    "brief": "BriefClient",
+    "calls": "Request Retries",
+    "client": "Client",
     "credentials": "Anonymous BearerToken Credentials ServiceAccountKey",
     "errors": (
         "AuthenticationError ConflictError GpuaasError NotFoundError PermanentError"

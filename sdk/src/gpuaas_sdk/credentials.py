@@ -6,12 +6,21 @@ Used by the client alone. Secrets never appear in a representation or an error.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from gpuaas_contract.identity import AccessToken, TokenExchange
-
-Exchange = Callable[[TokenExchange], Awaitable[AccessToken]]
 _RENEW_AT = 0.8
+
+
+@dataclass(frozen=True)
+class Issued:
+    """What the platform gives for a key: a token, and how many seconds it lives."""
+
+    token: str = field(repr=False)
+    seconds: float
+
+
+Exchange = Callable[[str], Awaitable[Issued]]
 
 
 class Credentials(Protocol):
@@ -67,9 +76,9 @@ class ServiceAccountKey:
         """The present token; one exchange serves everybody who waits for it."""
         async with self._lock:
             if self._token is None or self._monotonic() >= self._renew_at:
-                issued = await exchange(TokenExchange(key=self._key))
-                self._token = issued.access_token
-                self._renew_at = self._monotonic() + issued.expires_in * _RENEW_AT
+                issued = await exchange(self._key)
+                self._token = issued.token
+                self._renew_at = self._monotonic() + issued.seconds * _RENEW_AT
             return self._token
 
     def expire(self, token: str) -> bool:

@@ -11,7 +11,10 @@ GpuaasError
         └── PermissionDeniedError
 """
 
-from gpuaas_contract.errors import ErrorCode, Problem
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpuaas_contract.errors import ErrorCode, Problem
 
 
 class GpuaasError(Exception):
@@ -29,7 +32,7 @@ class UnreachableError(GpuaasError):
 class ProblemError(GpuaasError):
     """The platform refused or failed, and said why."""
 
-    def __init__(self, problem: Problem, retry_after: float | None = None) -> None:
+    def __init__(self, problem: "Problem", retry_after: float | None = None) -> None:
         super().__init__(
             f"{problem.code}: {problem.detail} (correlation id {problem.correlation_id})"
         )
@@ -37,7 +40,7 @@ class ProblemError(GpuaasError):
         self.retry_after = retry_after
 
     @property
-    def code(self) -> ErrorCode:
+    def code(self) -> "ErrorCode":
         """The stable code."""
         return self.problem.code
 
@@ -73,7 +76,7 @@ _BY_STATUS: dict[int, type[PermanentError]] = {
 }
 
 
-def problem_error(problem: Problem, retry_after: float | None = None) -> ProblemError:
+def problem_error(problem: "Problem", retry_after: float | None = None) -> ProblemError:
     """The exception for a problem, by family."""
     if problem.retryable:
         return TemporaryError(problem, retry_after)

@@ -19,11 +19,11 @@ from gpuaas_sdk import (
 )
 
 SURFACE = """
-AccessRefused Anonymous App AuthenticationError BearerToken Client ConflictError ConflictFailure
-Context Controller Credentials Facts File FolderState GpuaasError JsonLines Log Look Machine
-MachineFailure MachineUnreachable Machines MemoryState Metrics NoMetrics NotFoundError Options
-PermanentError PermanentFailure PermissionDeniedError Plan ProblemError Procedure Ran Request
-Retries Schedule ScriptFailed ScriptTimedOut SealingKey ServiceAccountKey StateStore Step
+AccessRefused Anonymous App AuthenticationError BearerToken BriefClient Client ConflictError
+ConflictFailure Context Controller Credentials Facts File FolderState GpuaasError JsonLines Log Look
+Machine MachineFailure MachineUnreachable Machines MemoryState Metrics NoMetrics NotFoundError
+Options PermanentError PermanentFailure PermissionDeniedError Plan ProblemError Procedure Ran
+Request Retries Schedule ScriptFailed ScriptTimedOut SealingKey ServiceAccountKey StateStore Step
 StepFailure StopRequested Target TemporaryError TemporaryFailure Together Unit UnreachableError
 follow
 """

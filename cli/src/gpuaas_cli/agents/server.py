@@ -19,7 +19,7 @@ from gpuaas_cli.agents.tools import CONFIRM, offered, tool
 from gpuaas_cli.book import Operation
 from gpuaas_cli.generated import SCOPES
 from gpuaas_cli.names import identified, project_id, tenant_id
-from gpuaas_cli.session import Payload, Session, Stop
+from gpuaas_cli.session import Session, Stop
 from gpuaas_sdk import GpuaasError, ProblemError, Request
 
 Result = types.CallToolResult | types.InputRequiredResult
@@ -91,7 +91,7 @@ async def _called(
     request = Request(
         operation.method,
         path,
-        body=Payload(body) if operation.body is not None else None,
+        body=body if operation.body is not None else None,
         params=params,
         idempotency_key=given.get("idempotency_key"),
         correlation_id=given.get("correlation_id") if operation.mutates else None,

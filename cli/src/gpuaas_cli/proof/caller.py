@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuaas_cli.proof.evidence import LONGEST, Evidence, Failed
-from gpuaas_cli.session import Payload
-from gpuaas_contract.common import CORRELATION_HEADER
+from gpuaas_contract.headers import CORRELATION_HEADER
 from gpuaas_sdk import Client, ProblemError, Request
 
 _NO_STATUS = 0
@@ -64,7 +63,7 @@ class Caller:
         request = Request(
             method,
             path,
-            body=None if body is None else Payload(dict(body)),
+            body=None if body is None else dict(body),
             params=params or {},
             idempotency_key=key,
             wait=wait,

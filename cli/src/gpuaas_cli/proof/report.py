@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rich.text import Text
 
-from gpuaas_cli.output import console
 from gpuaas_cli.proof.evidence import Check, Report, Result
+from gpuaas_cli.tables import console
 
 _MARKS = {
     Result.PASSED: ("✓", "green"),
