@@ -1,8 +1,10 @@
-"""A bare machine joins by the command that `gpuaas node enroll` prints, and is used at once."""
+"""Bare machines join by `gpuaas node enroll`, and are used at once: by the command it prints, or by
+the same command that it runs over ssh, as root or as somebody who may become root."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,7 +18,7 @@ _PATIENCE = 120.0
 
 @pytest.fixture(scope="module")
 async def lab(lab_factory: Callable[..., Awaitable[Lab]]) -> Lab:
-    return await lab_factory("cli-enrolment", 1)
+    return await lab_factory("cli-enrolment", 3)
 
 
 @pytest.fixture(scope="module")
@@ -47,33 +49,89 @@ async def test_a_machine_joins_by_the_printed_command_and_is_logged_in_to(
     assert [(one["name"], one["conditions"]) for one in nodes] == [("gpu-7", [])]
     assert site.gpuaas("enrolment", "list", "--field", "status").out == "used\n"
 
-    held = site.done(
-        "allocation", "create", "--name", "mine", "--region", "north", "--sku", "small"
+    await held_and_entered(site, "mine", machine)
+
+
+async def test_a_machine_without_sudo_joins_over_ssh_as_root(
+    site: Site, lab: Lab, tmp_path: Path
+) -> None:
+    machine = lab.machine("n2")
+    await machine.run("rm /usr/bin/sudo")
+    where = f"root@{machine.address} {ssh_options(lab, machine, tmp_path)}"
+    said = await typed(site, *inviting(site, lab, "gpu-8"), "--ssh", where, "--wait", "-o", "json")
+    assert said.code == 0, said.err
+    assert said.json()["name"] == "gpu-8"
+    assert "gpe_" not in said.out + said.err  # the token is told to the host alone
+    await held_and_entered(site, "second", machine)
+
+
+async def test_a_machine_joins_over_ssh_by_somebody_who_may_become_root(
+    site: Site, lab: Lab, tmp_path: Path
+) -> None:
+    machine = lab.machine("n3")
+    await machine.run(
+        "useradd -m -s /bin/bash admin && install -d -m 700 -o admin /home/admin/.ssh"
+        " && install -m 600 -o admin /root/.ssh/authorized_keys /home/admin/.ssh/"
+        " && echo 'admin ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/admin"
     )
+    where = f"admin@{machine.address} {ssh_options(lab, machine, tmp_path)}"
+    said = await typed(site, *inviting(site, lab, "gpu-9"), "--ssh", where, "--wait")
+    assert said.code == 0, said.err
+    assert "gpu-9" in said.out
+    await held_and_entered(site, "third", machine)
+
+
+async def test_a_host_nobody_knows_is_not_entered(site: Site, lab: Lab, tmp_path: Path) -> None:
+    machine = lab.machine("n1")
+    where = f"root@{machine.address} {ssh_options(lab, None, tmp_path)}"
+    said = await typed(site, *inviting(site, lab, "gpu-10"), "--ssh", where)
+    assert said.code == 1
+    assert "the host has not joined" in said.err
+    assert "gpu-10" not in site.gpuaas("node", "list", "--field", "name").out
+
+
+def ssh_options(lab: Lab, machine: Machine | None, folder: Path) -> str:
+    """How ssh enters with the lab's key, trusting the machine's own key and no other."""
+    known = folder / "known_hosts"
+    known.write_text(f"{machine.address} {machine.host_key}\n" if machine else "")
+    given = {"IdentityFile": lab.key, "UserKnownHostsFile": known, "IdentitiesOnly": "yes"}
+    more = {"GlobalKnownHostsFile": "none", "BatchMode": "yes"}
+    return " ".join(["-F none", *(f"-o {name}={value}" for name, value in (given | more).items())])
+
+
+def inviting(site: Site, lab: Lab, name: str) -> tuple[str, ...]:
+    """The words that invite a host which reaches the platform over the bridge."""
+    bridge = f"http://{lab.host_address}:{urlsplit(site.url).port}"
+    kind = ("--region", "north", "--sku", "small")
+    return ("node", "enroll", name, *kind, "--platform-url", bridge)
+
+
+async def held_and_entered(site: Site, name: str, machine: Machine) -> None:
+    """Hold the machine that is free, and log in to it."""
+    kind = ("--region", "north", "--sku", "small")
+    held = site.done("allocation", "create", "--name", name, *kind)
     assert held["status"] == "active"
-    said = await login(site)
-    assert (said.code, said.out) == (0, "n1\n"), said.err
+    said = await login(site, name)
+    assert (said.code, said.out) == (0, f"{machine.name}\n"), said.err
 
 
 async def joined(site: Site, lab: Lab, machine: Machine) -> None:
     """Invite a host, run on it what was printed, and see the invitation end."""
-    bridge = f"http://{lab.host_address}:{urlsplit(site.url).port}"
-    words = ("node", "enroll", "gpu-7", "--region", "north", "--sku", "small")
-    inviting = site.process("gpuaas", *words, "--platform-url", bridge, "--wait")
-    assert inviting.stdout is not None
-    command = await asyncio.to_thread(inviting.stdout.readline)
+    command_line = site.process("gpuaas", *inviting(site, lab, "gpu-7"), "--wait")
+    assert command_line.stdout is not None
+    command = await asyncio.to_thread(command_line.stdout.readline)
     assert "python3" in command
     await machine.run(command)
-    out, err = await asyncio.to_thread(inviting.communicate, timeout=_PATIENCE)
-    assert inviting.returncode == 0, err
+    out, err = await asyncio.to_thread(command_line.communicate, timeout=_PATIENCE)
+    assert command_line.returncode == 0, err
     assert "gpu-7" in out
 
 
-async def login(site: Site) -> Said:
+async def login(site: Site, name: str) -> Said:
     """What the machine says of itself, as soon as its sshd lets the holder in."""
     until = time.monotonic() + _PATIENCE
     while True:
-        said = await typed(site, "ssh", "mine", "--", "hostname")
+        said = await typed(site, "ssh", name, "--", "hostname")
         if said.code == 0 or time.monotonic() > until:
             return said
         await asyncio.sleep(0.5)
