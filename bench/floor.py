@@ -26,7 +26,7 @@ SIZES = (2, 8, 16)
 
 WORKER = ("munge", "slurm-client", "slurmd")
 CONTROLLER = ("mariadb-server", "slurm-wlm-mysql-plugin", "slurmctld", "slurmdbd")
-PMIX = {"bookworm": "libpmix2", "trixie": "libpmix2t64"}
+PMIX = {"bookworm": "libpmix2", "noble": "libpmix2t64", "trixie": "libpmix2t64"}
 
 APT = (
     "-qq -o Dir::Etc::sourcelist=/etc/apt/floor.list -o Dir::Etc::sourceparts=- -o Dpkg::Use-Pty=0"

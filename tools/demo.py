@@ -36,6 +36,7 @@ from tools.ground import Ground, ground_found
 from tools.progress import ROOT
 from tools.served import Served, ServedError, served
 from tools.slurm_site import bundles_publish, slurm_up
+from tools.suites import own_suite
 
 T = TypeVar("T")
 
@@ -45,7 +46,6 @@ BIN = ROOT / ".venv" / "bin"
 CONSOLE = ROOT / "console" / "dist"
 MACHINES = 3
 LAB = NAME
-SUITE = "bookworm"
 PORT = "8470"
 ADMINISTRATOR = "admin@demo.example"
 
@@ -117,7 +117,7 @@ async def _all_up(stack: contextlib.AsyncExitStack) -> _Up:
         return up
     up.ground = await _ground(stack, up.platform, lab)
     began = time.monotonic()
-    bundles = await bundles_publish(up.ground, SUITE)
+    bundles = await bundles_publish(up.ground, own_suite())
     size = sum(one.size or 0 for one in bundles) / 1e6
     _step("packages", f"{len(bundles)} bundles published, {size:.0f} MB", began)
     began = time.monotonic()
@@ -187,7 +187,7 @@ async def _machines(stack: contextlib.AsyncExitStack) -> Lab | None:
         print(*(f"             {line}" for line in missing), sep="\n", flush=True)
         return None
     try:
-        lab = await stack.enter_async_context(Lab.up(LAB, MACHINES, suite=SUITE))
+        lab = await stack.enter_async_context(Lab.up(LAB, MACHINES, suite=own_suite()))
     except LabError as error:
         _step("machines", f"none: {error}", began)
         return None

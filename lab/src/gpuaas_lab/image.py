@@ -24,6 +24,7 @@ from gpuaas_lab.locks import locked
 from gpuaas_lab.settings import Settings
 
 PACKAGES = (
+    "apt",
     "ca-certificates",
     "curl",
     "dbus",

@@ -1,4 +1,4 @@
-"""The same agent on the next Debian: other Python, other OpenSSH, other systemd."""
+"""The same agent on the newest release: other Python, other OpenSSH, other systemd."""
 
 from collections.abc import Awaitable, Callable
 
@@ -8,10 +8,11 @@ from agent_hosts import Host, enrolment_make, held
 from gpuaas_contract.capacity import Allocation
 from gpuaas_lab import Lab
 from tools.ground import ground_up
+from tools.suites import suites
 
 
 async def test_enrol_work_let_in_and_leave(lab_factory: Callable[..., Awaitable[Lab]]) -> None:
-    lab = await lab_factory("agent-next", 1, suite="trixie")
+    lab = await lab_factory("agent-next", 1, suite=suites()[-1])
     async with ground_up(lab, hold=0) as ground, ground.operator() as operator:
         machine = lab.machine("n1")
         made = await enrolment_make(ground, machine)

@@ -11,9 +11,10 @@ from cli_site import Said, Site
 
 from tools.ground import ADMINISTRATOR, Ground
 from tools.slurm_site import bundles_publish, slurm_up
+from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.timeout(900)]
-SUITE = "bookworm"
+SUITE = suites()[0]
 LAB = str(Path(sys.executable).with_name("gpuaas-lab"))
 # Finished jobs are forgotten soon, so that a worker can be removed while the test looks on.
 QUICK = ("--set", 'settings={"finished_job_seconds": 5}')

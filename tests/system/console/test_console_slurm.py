@@ -16,10 +16,11 @@ from steady_page import steady
 from gpuaas_lab import Lab
 from tools.ground import ADMINISTRATOR, Ground, ground_up
 from tools.slurm_site import bundles_publish, slurm_up
+from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
-SUITE = "bookworm"
+SUITE = suites()[0]
 LONG = 300_000
 """Milliseconds a real cluster may take for what is waited for."""
 

@@ -11,6 +11,7 @@ import pytest
 
 from gpuaas_lab import Lab, Settings
 from gpuaas_lab.packages import fetch
+from tools.suites import suites
 
 Command = Callable[..., Awaitable[Any]]
 """The fixture `gpuaas_lab`: arguments in; status, stdout and stderr out."""
@@ -63,8 +64,8 @@ async def test_the_doctor_finds_this_host_able(lab_host: Settings, gpuaas_lab: C
     assert {"root", "systemd-nspawn", "overlay", "bridge"} <= {item["what"] for item in findings}
 
 
-@pytest.mark.parametrize("suite", ["bookworm", "trixie"])
-async def test_both_suites_boot(lab_host: Settings, lab_name: str, suite: str) -> None:
+@pytest.mark.parametrize("suite", suites())
+async def test_every_suite_boots(lab_host: Settings, lab_name: str, suite: str) -> None:
     async with Lab.up(lab_name, 1, suite=suite, settings=lab_host) as lab:
         release = await lab.machine("n1").read("/etc/os-release")
     assert f"VERSION_CODENAME={suite}\n" in release

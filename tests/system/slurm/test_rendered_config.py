@@ -17,13 +17,14 @@ from gpuaas_slurm.commands import Node, SlurmCommandError
 from gpuaas_slurm.describe import cluster_from_json
 from gpuaas_slurm.model import ADMISSION, Cluster
 from gpuaas_slurm.render import machine_files
+from tools.suites import suites
 
 if TYPE_CHECKING:
     from tests.system.slurm.conftest import Deployed
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-SUITES = {"bookworm": "22.05", "trixie": "24.11"}
+SUITES = {"bookworm": "22.05", "noble": "23.11", "trixie": "24.11"}
 DESCRIBED = Path(__file__).parents[3] / "apps/slurm/tests/unit/clusters"
 
 FIRST_START = ("state file", "NOTE: Trying backup", "may be lost", "No last decay", "to recover")
@@ -36,7 +37,7 @@ Which of the two is faster is chance, and sacctmgr is what a start waits with un
 """
 
 
-@pytest.fixture(params=SUITES)
+@pytest.fixture(params=suites())
 async def cluster(
     request: pytest.FixtureRequest, deployed: Callable[[str], Awaitable[Deployed]]
 ) -> Deployed:

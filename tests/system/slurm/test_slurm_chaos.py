@@ -21,10 +21,11 @@ from gpuaas_lab import Machine, inside
 from tools.ground import Ground
 from tools.slurm_crew import members, operations, packages_install, placed, succeeded, until
 from tools.slurm_site import SlurmSite, slurm_up
+from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-SUITE: Final = "bookworm"
+SUITE: Final = suites()[0]
 WORKERS: Final = ("n2", "n3", "n4")
 JOB: Final = (
     "sbatch --parsable --chdir=/ --output=/dev/null --nodelist={name} --no-requeue"

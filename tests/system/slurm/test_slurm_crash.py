@@ -30,10 +30,11 @@ from tools.slurm_crew import (
     until,
 )
 from tools.slurm_site import ENDED, SlurmSite, slurm_up
+from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-SUITE = "bookworm"
+SUITE = suites()[0]
 # The shortest lease there is, so that a dead controller's work is soon another's.
 OPTIONS = ("--lease-seconds", "5", "--observe-seconds", "2")
 STARTS = "journalctl -q -o cat -u {unit} | grep -c '^Started {unit}.service' || true"

@@ -30,10 +30,11 @@ from gpuaas_lab import Machine, Settings, packages, sources
 from tools.ground import Ground
 from tools.slurm_crew import placed, succeeded, until
 from tools.slurm_site import BIN, SlurmSite, bundles_publish, slurm_up
+from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
-SUITE: Final = "bookworm"
+SUITE: Final = suites()[0]
 UNIT: Final = "gpuaas-slurm"
 ETC: Final = "/etc/gpuaas-slurm"
 KEYS: Final = "/root/keys"

@@ -33,6 +33,7 @@ from gpuaas_sdk.sign_in import password_sign_in
 from tools.ground import Ground
 from tools.slurm_crew import placed, until
 from tools.slurm_site import BIN, SlurmSite, bundles_ready, slurm_up
+from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
@@ -114,7 +115,7 @@ def _people(instance: AppInstance) -> dict[str, Any]:
     return dict(found.get("people", {}))
 
 
-@pytest.fixture(scope="module", params=["bookworm", "trixie"])
+@pytest.fixture(scope="module", params=suites())
 async def town(
     request: pytest.FixtureRequest, ground_factory: Callable[..., Awaitable[Ground]]
 ) -> AsyncIterator[Town]:

@@ -29,10 +29,11 @@ from gpuaas_slurm.delivery import artifact_name, artifact_platform, bundle_name
 from tools.ground import Ground
 from tools.slurm_crew import members, placed, succeeded, told, until
 from tools.slurm_site import BIN, SLUG, SlurmSite, bundles_publish, bundles_ready, slurm_up
+from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
-SUITE: Final = "bookworm"
+SUITE: Final = suites()[0]
 NEXT, KEPT, ABSENT = "2026.12", "2027.1", "2027.2"
 """Versions of bundles: to go to, in a source policy keeps to itself, and never published."""
 TO_NEXT, TO_KEPT, TO_ABSENT = "0.2.0", "0.3.0", "0.4.0"

@@ -24,8 +24,11 @@ from gpuaas_slurm.command.controller import manifest_text
 from tools.ground import Ground
 from tools.slurm_crew import placed, until
 from tools.slurm_site import ENDED, SLUG, SlurmSite, bundles_ready, slurm_up
+from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(1200)]
+
+SUITE = suites()[0]
 
 NEXT = "0.2.0"
 
@@ -81,9 +84,9 @@ class Plant:
 async def plant(
     ground_factory: Callable[..., Awaitable[Ground]], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Plant]:
-    ground = await ground_factory("upgrade", 2)
+    ground = await ground_factory("upgrade", 2, SUITE)
     bundles = tmp_path_factory.mktemp("bundles")
-    for bundle in (await bundles_ready("bookworm")).glob("*.tar"):
+    for bundle in (await bundles_ready(SUITE)).glob("*.tar"):
         shutil.copy(bundle, bundles)
     options = ("--observe-seconds", "2", "--lease-seconds", "5")
     async with slurm_up(ground, bundles=bundles, options=options) as site:

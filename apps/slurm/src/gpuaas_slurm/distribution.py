@@ -57,13 +57,12 @@ class Distribution:
 
 PMIX_FOLDER = "/usr/lib/x86_64-linux-gnu/pmix2/lib"
 
-DEBIAN_12 = Distribution(
-    "bookworm",
-    "libpmix2",
-    # Its plugin opens the name without a version, which only the -dev package has; without it every
-    # daemon says at each start that it cannot load the library.
-    (Link(f"{PMIX_FOLDER}/libpmix.so", "libpmix.so.2"),),
-)
+# Older plugins open the name without a version, which only the -dev package has; without it every
+# daemon says at each start that it cannot load the library.
+_PMIX_LINK = Link(f"{PMIX_FOLDER}/libpmix.so", "libpmix.so.2")
+
+DEBIAN_12 = Distribution("bookworm", "libpmix2", (_PMIX_LINK,))
+UBUNTU_24_04 = Distribution("noble", "libpmix2t64", (_PMIX_LINK,))
 DEBIAN_13 = Distribution("trixie", "libpmix2t64")
 
-DISTRIBUTIONS = {found.codename: found for found in (DEBIAN_12, DEBIAN_13)}
+DISTRIBUTIONS = {found.codename: found for found in (DEBIAN_12, UBUNTU_24_04, DEBIAN_13)}

@@ -32,6 +32,7 @@ class SlurmVersion:
 V22_05 = SlurmVersion(22, 5)
 V23_02 = SlurmVersion(23, 2)
 V23_11 = SlurmVersion(23, 11)
+V24_05 = SlurmVersion(24, 5)
 V24_11 = SlurmVersion(24, 11)
 
 OLDEST = V22_05

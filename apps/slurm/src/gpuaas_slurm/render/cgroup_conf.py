@@ -2,7 +2,7 @@
 
 from gpuaas_slurm.model import Cluster, Containment
 from gpuaas_slurm.render.files import RenderedFile, header, settings
-from gpuaas_slurm.version import V23_11
+from gpuaas_slurm.version import V24_05
 
 PATH = "/etc/slurm/cgroup.conf"
 
@@ -10,7 +10,7 @@ PATH = "/etc/slurm/cgroup.conf"
 def cgroup_conf(cluster: Cluster) -> RenderedFile | None:
     """Render cgroup.conf; None where there must be none.
 
-    Since 23.11 the daemons can be told to leave control groups alone; before, a cluster that does
+    Since 24.05 the daemons can be told to leave control groups alone; before, a cluster that does
     not use them has no such file.
     """
     if cluster.containment is Containment.CGROUP:
@@ -23,7 +23,7 @@ def cgroup_conf(cluster: Cluster) -> RenderedFile | None:
                 "ConstrainSwapSpace": "no",
             }
         )
-    elif cluster.build.version >= V23_11:
+    elif cluster.build.version >= V24_05:
         text = settings({"CgroupPlugin": "disabled"})
     else:
         return None
