@@ -39,6 +39,11 @@ export default function NodePage({ params }: PageProps) {
       unlessAbsent(call(api.GET("/api/v1/nodes/{node_id}/agent", { params: { path }, signal }))),
     { everyMs: EVERY_MS },
   );
+  const access = useLive(
+    `access:${id}`,
+    (signal) => call(api.GET("/api/v1/nodes/{node_id}/access", { params: { path }, signal })),
+    { everyMs: EVERY_MS },
+  );
   const facts = useLive(
     `facts:${id}`,
     (signal) =>
@@ -48,6 +53,7 @@ export default function NodePage({ params }: PageProps) {
   return (
     <Page title={node.value?.name ?? "Node"}>
       <Loaded live={node}>{(found) => <Machine node={found} />}</Loaded>
+      <Loaded live={access}>{(found) => <Access access={found} />}</Loaded>
       <Loaded live={agent}>{({ found }) => <Agent agent={found} nodeId={id} />}</Loaded>
       <Loaded live={facts}>{({ found }) => <Facts facts={found} />}</Loaded>
     </Page>
@@ -58,6 +64,11 @@ function Machine({ node }: { readonly node: Schemas["Node"] }) {
   return (
     <Container header={<Header variant="h2">The machine</Header>}>
       <SpaceBetween size="m">
+        {(node.conditions ?? []).map(({ type, message, next_action }) => (
+          <Alert key={type} type="warning" header={message}>
+            {next_action}
+          </Alert>
+        ))}
         <KeyValuePairs
           columns={4}
           items={[
@@ -84,6 +95,44 @@ function Machine({ node }: { readonly node: Schemas["Node"] }) {
   );
 }
 
+const CARRIERS: Record<Schemas["AccessCarrier"], string> = {
+  agent: "Its agent",
+  provider: "The provider that made it",
+  nobody: "Nobody: whoever keeps the host",
+};
+
+/** Who tells a machine without an agent whom to let in; an agent speaks for itself below. */
+function Access({ access }: { readonly access: Schemas["NodeAccess"] }) {
+  if (access.carrier === "agent") return null;
+  return (
+    <Container header={<Header variant="h2">Access</Header>}>
+      <SpaceBetween size="m">
+        {access.error && (
+          <Alert type="warning" header="The last attempt to tell it failed">
+            {access.error}
+          </Alert>
+        )}
+        <KeyValuePairs
+          columns={4}
+          items={[
+            { label: "Told by", value: CARRIERS[access.carrier] },
+            { label: "Trusts what it should", value: trusts(access) },
+            {
+              label: "Confirmed",
+              value: access.confirmed_at ? <Moment at={access.confirmed_at} /> : "–",
+            },
+          ]}
+        />
+      </SpaceBetween>
+    </Container>
+  );
+}
+
+function trusts({ applied, carrier }: Schemas["NodeAccess"]): string {
+  if (carrier === "nobody") return "Not known";
+  return applied ? "Yes" : "Not yet";
+}
+
 interface AgentProps {
   readonly agent: Schemas["NodeAgent"] | null;
   readonly nodeId: string;
@@ -96,7 +145,8 @@ function Agent({ agent, nodeId }: AgentProps) {
     return (
       <Container header={<Header variant="h2">Agent</Header>}>
         <Box color="text-body-secondary">
-          None: the host was made known by hand. Enrol it to get facts and tasks.
+          None: the host was made known by hand, or its provider made it. Enrol it to get facts and
+          tasks.
         </Box>
       </Container>
     );
