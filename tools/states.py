@@ -17,7 +17,9 @@ _INTRODUCTION = (
 )
 _EFFECTS = (
     "An operation's kind is the app's word; its purpose says what it does to the states. A"
-    " report that says something more exact (degraded instead of running) wins."
+    " report that says something more exact (degraded instead of running) wins. In whatever state"
+    " a failure leaves its target, the same can be retried or asked for again; a delete that failed"
+    " goes on when it is asked for again."
 )
 _WORDS = {
     "instance": "One deployed app. `failed` and `degraded` are left by operations;"

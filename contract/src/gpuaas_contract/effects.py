@@ -1,7 +1,8 @@
 """What each purpose of an operation does to the state machines, as data.
 
 An operation's kind is the app's word; its purpose (`manifest.py`) is all the platform acts on, and
-this table is all it means. Read by the platform and by the generator of docs/states.md. Pure.
+this table is all it means. Whatever state a failure leaves, the same can be asked for again there.
+Read by the platform and by the generator of docs/states.md. Pure.
 """
 
 from collections.abc import Mapping
@@ -52,15 +53,14 @@ class Effect:
 _I = InstanceStatus
 _M = MemberStatus
 _UP: Final = frozenset({_I.RUNNING, _I.DEGRADED})
+_BROKEN: Final = frozenset({_I.DEGRADED, _I.FAILED})  # what failed may look better a while later
 _KNOWN: Final = _UP | {_I.STOPPED, _I.FAILED}
 _GIVEN_UP: Final = _I.DEGRADED  # whatever was interrupted may be half done: never said to be well
 
 EFFECTS: Final[Mapping[Purpose, Effect]] = {
     Purpose.DEPLOY: Effect(
         exclusive=True,
-        instance=InstanceEffect(
-            frozenset({_I.REQUESTED, _I.FAILED}), _I.DEPLOYING, _I.RUNNING, _I.FAILED
-        ),
+        instance=InstanceEffect(_BROKEN | {_I.REQUESTED}, _I.DEPLOYING, _I.RUNNING, _I.FAILED),
     ),
     Purpose.STOP: Effect(
         exclusive=True,
@@ -68,9 +68,7 @@ EFFECTS: Final[Mapping[Purpose, Effect]] = {
     ),
     Purpose.START: Effect(
         exclusive=True,
-        instance=InstanceEffect(
-            frozenset({_I.STOPPED, _I.FAILED}), _I.STARTING, _I.RUNNING, _GIVEN_UP
-        ),
+        instance=InstanceEffect(_BROKEN | {_I.STOPPED}, _I.STARTING, _I.RUNNING, _GIVEN_UP),
     ),
     Purpose.RESTART: Effect(
         exclusive=True,
@@ -91,7 +89,7 @@ EFFECTS: Final[Mapping[Purpose, Effect]] = {
         exclusive=False,
         instance=InstanceEffect(_UP),
         member=MemberEffect(
-            frozenset({_M.REQUESTED, _M.FAILED}), _M.RECONCILING, _M.READY, _M.FAILED
+            frozenset({_M.REQUESTED, _M.DEGRADED, _M.FAILED}), _M.RECONCILING, _M.READY, _M.FAILED
         ),
     ),
     Purpose.MEMBER_DRAIN: Effect(

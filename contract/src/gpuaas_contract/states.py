@@ -199,20 +199,24 @@ def _machine(
     return StateMachine(name, next(iter(states)), frozen)
 
 
+# Operations wait for each other, and what was asked for in one settled state may begin in another:
+# whatever an operation passes through can follow `running`, `degraded`, `stopped` and `failed`.
+_BEGIN: Final = "deploying stopping starting upgrading rolling_back"
+
 INSTANCE: Final = _machine(
     "instance",
     InstanceStatus,
     {
         "requested": "deploying",
         "deploying": "running degraded",
-        "running": "degraded stopping upgrading rolling_back",
-        "degraded": "running stopping upgrading rolling_back",
+        "running": f"degraded {_BEGIN}",
+        "degraded": f"running {_BEGIN}",
         "stopping": "stopped running degraded",
-        "stopped": "starting upgrading rolling_back",
+        "stopped": _BEGIN,
         "starting": "running degraded stopped",
         "upgrading": "running degraded rolling_back stopped",
         "rolling_back": "running degraded stopped",
-        "failed": "deploying running degraded stopping stopped starting upgrading rolling_back",
+        "failed": f"running degraded stopped {_BEGIN}",
         "deleting": "deleted cleanup_blocked",
         "cleanup_blocked": "deleted",
     },

@@ -25,10 +25,11 @@ from gpuaas_slurm.onmachine.scripts import script_text
 from tools.ground import Ground
 from tools.slurm_crew import members, operations, placed, succeeded, told, until
 from tools.slurm_site import ENDED, SlurmSite, bundles_publish, slurm_up
+from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-SUITE: Final = "bookworm"
+SUITE: Final = suites()[0]
 GPUS: Final = 2
 REMEMBERED_S: Final = 5
 
@@ -275,6 +276,22 @@ async def test_a_stop_refuses_while_jobs_run_unless_told_what_to_do(life: Life) 
     # The queue outlived the stop; the job begins anew.
     assert number in await life.run("squeue -h -o %i")
     await life.run(f"scancel {number}")
+
+
+async def test_a_start_that_failed_can_be_asked_for_again(life: Life) -> None:
+    await life.quiet()
+    await succeeded(life.site, await life.site.ask(life.instance_id, "stop"))
+    await life.run("systemctl mask --quiet mariadb")
+    (failed,) = await life.site.ended(await life.site.ask(life.instance_id, "start"))
+    assert failed.error is not None, told(failed)
+    assert "masked" in failed.error.message
+    assert (await life.site.instance(life.instance_id)).status is InstanceStatus.DEGRADED
+    again = await life.site.admin.call(Request("POST", f"/operations/{failed.id}/retry"), Operation)
+    assert again.attempt > failed.attempt
+    await until(lambda: life.site.operation(failed.id), lambda one: one.status in ENDED)
+    await life.run("systemctl unmask --quiet mariadb")
+    await succeeded(life.site, await life.site.ask(life.instance_id, "start"))
+    await life.healthy()
 
 
 async def test_a_restart_keeps_running_jobs(life: Life) -> None:

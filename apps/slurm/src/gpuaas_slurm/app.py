@@ -44,6 +44,7 @@ Finish = Callable[[Context], Awaitable[Facts]]
 def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
     """The app, with what it asks of the platform."""
     running = _seen_as(InstanceStatus.RUNNING, services)
+    drained = _seen_as(InstanceStatus.RUNNING, services, MemberStatus.DRAINED)
 
     def procedure(steps: Steps, finish: Finish = running) -> Procedure:
         async def load(ctx: Context) -> Sequence[Step | Together]:
@@ -57,7 +58,7 @@ def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
         operations={
             "deploy": procedure(deploy, _deployed(running)),
             "add_worker": procedure(add_worker),
-            "drain_worker": procedure(drain_worker),
+            "drain_worker": procedure(drain_worker, drained),
             "resume_worker": procedure(resume_worker),
             "remove_worker": procedure(remove_worker, _removed),
             "replace_worker": procedure(replace_worker, _removed),
@@ -89,8 +90,10 @@ def _repairing(services: Services) -> Callable[[Context], Awaitable[Sequence[Ste
     return load
 
 
-def _seen_as(status: InstanceStatus, services: Services) -> Finish:
-    """What is true now, by looking at a cluster that should be in this state."""
+def _seen_as(
+    status: InstanceStatus, services: Services, member: MemberStatus | None = None
+) -> Finish:
+    """What is true now, by looking at a cluster (and the operation's member) in such a state."""
 
     async def finish(ctx: Context) -> Facts:
         # What the operation leads to is true when it ends, which is when this is told.
@@ -99,7 +102,9 @@ def _seen_as(status: InstanceStatus, services: Services) -> Finish:
         become = ctx.instance.model_copy(
             update={"status": status, "app_version": version, "runtime_version": release}
         )
-        wanted = Target(become, ctx.members)
+        own = {} if member is None else {ctx.operation.member_id: {"status": member}}
+        members = tuple(one.model_copy(update=own.get(one.id)) for one in ctx.members)
+        wanted = Target(become, members)
         seen = ctx.kept.get("seen")
         if not isinstance(seen, Seen):
             seen = await everything_seen(services, ctx.machines, wanted)

@@ -133,7 +133,7 @@ def member_conditions(member: Member, site: SiteSeen, seen: Seen) -> list[Condit
             )
         )
     if member.component_key == WORKER and seen.scheduler is not None:
-        found += _node_conditions(node_of(site, seen))
+        found += _node_conditions(node_of(site, seen), settled=member.status in SETTLED)
     return found
 
 
@@ -204,7 +204,7 @@ def _instance_conditions(seen: Seen, *, stopped: bool) -> list[ConditionReport]:
     ]
 
 
-def _node_conditions(node: Node | None) -> list[ConditionReport]:
+def _node_conditions(node: Node | None, *, settled: bool) -> list[ConditionReport]:
     if node is None:
         return [
             ConditionReport(
@@ -220,6 +220,15 @@ def _node_conditions(node: Node | None) -> list[ConditionReport]:
                 reason=node.reason_by[:500],
                 message=f"Drained by {node.reason_by or 'somebody'}: {node.reason or 'no reason'}.",
                 next_action="Left alone: whoever drained it resumes it with scontrol.",
+            )
+        ]
+    if node.draining and settled:
+        return [
+            ConditionReport(
+                type="drain_unfinished",
+                reason=node.reason[:500],
+                message="It takes no new job: an operation closed it and did not come to its end.",
+                next_action="Resume it, or ask again for what closed it.",
             )
         ]
     if node.schedulable or node.draining:
@@ -240,7 +249,7 @@ def _member_health(member: Member, conditions: list[ConditionReport], node: Node
         return Health.UNREACHABLE
     if "bootstrap_unfinished" in kinds:
         return Health.FAILED
-    if kinds & {"daemon_down", "node_unknown", "node_down"}:
+    if kinds & {"daemon_down", "node_unknown", "node_down", "drain_unfinished"}:
         return Health.FAILED if member.component_key == CONTROLLER else Health.DEGRADED
     if node is not None and node.draining and member.component_key == WORKER:
         return Health.DRAINED

@@ -15,6 +15,7 @@ from gpuaas_slurm.describe import cluster_from_json
 from gpuaas_slurm.model import Accounting, ModelError, Switch
 from gpuaas_slurm.render import cluster_files
 from gpuaas_slurm.render.slurmdbd_conf import database_statements
+from gpuaas_slurm.steps.daemons import Slurmdbd, start_script
 
 HERE = Path(__file__).parent
 CLUSTERS = {
@@ -76,6 +77,19 @@ def test_only_the_accounting_daemon_can_read_its_file() -> None:
     ]
     assert (file.owner, file.mode) == ("slurm", 0o600)
     assert "StoragePass" not in file.text
+
+
+def test_accounting_may_take_hours_to_start_since_it_converts_its_tables() -> None:
+    (unit,) = [
+        file.text
+        for file in cluster_files(SEPARATE)["n1"]
+        if file.path == "/etc/systemd/system/slurmdbd.service.d/60-gpuaas.conf"
+    ]
+    assert "TimeoutStartSec=21600\n" in unit
+    step = Slurmdbd.deadline_seconds
+    assert step is not None
+    assert step > 21600
+    assert start_script("slurmdbd").timeout >= 21600
 
 
 def test_the_database_is_made_by_statements_that_may_be_repeated() -> None:

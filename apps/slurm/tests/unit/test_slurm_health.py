@@ -96,8 +96,17 @@ def test_a_drain_of_somebody_else_is_told_apart_from_ours() -> None:
     assert theirs.health is Health.DRAINED
     assert theirs.conditions is not None
     assert [one.type for one in theirs.conditions] == ["drained_elsewhere"]
-    ours = worker_of(with_nodes(node("n2", "IDLE", "DRAIN", reason="gpuaas:op_1 drain")))
+    drained = with_nodes(node("n2", "IDLE", "DRAIN", reason="gpuaas:op_1 drain"))
+    ours = worker_of(drained, MemberStatus.DRAINED)
     assert (ours.health, ours.conditions) == (Health.DRAINED, [])
+
+
+def test_a_drain_that_did_not_come_to_its_end_leaves_ways_out() -> None:
+    found = worker_of(with_nodes(node("n2", "IDLE", "DRAIN", reason="gpuaas:op_1 drain_worker")))
+    assert (found.status, found.health) == (MemberStatus.DEGRADED, Health.DEGRADED)
+    assert found.conditions is not None
+    assert [one.type for one in found.conditions] == ["drain_unfinished"]
+    assert "Resume" in found.conditions[0].next_action
 
 
 def test_a_state_that_takes_no_job_and_has_no_reason_is_told_too() -> None:

@@ -9,11 +9,12 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.manifest import Manifest, Purpose
 from gpuaas_contract.manifest_read import seats_of
 from gpuaas_contract.permissions import Permission
-from gpuaas_contract.states import InstanceStatus
+from gpuaas_contract.states import InstanceStatus, OperationStatus
 from gpuaas_platform.apps import rules
 from gpuaas_platform.apps.making import Asked, operation_new
 from gpuaas_platform.apps.queueing import input_require, queue_supersede
 from gpuaas_platform.apps.reads import requested_answer
+from gpuaas_platform.apps.rows import OperationRow
 from gpuaas_platform.apps.scene import Scene, gone_refuse, scene_open
 from gpuaas_platform.apps.store import operations
 from gpuaas_platform.apps.versions import manifest_of
@@ -50,28 +51,46 @@ async def instance_update(
 async def instance_delete(work: Work, instance_id: str, reason: str = "") -> Answer[Requested]:
     """Ask for the instance to be taken down. From here on nothing else can be asked of it.
 
-    What waits is cancelled, what runs is asked to stop; the decommission runs when it has.
+    What waits is cancelled, what runs is asked to stop; the decommission runs when it has. Asked
+    for again after it failed, the same decommission goes on.
     """
     scene = await scene_open(work, instance_id)
     row = scene.instance
     work.require(Permission.INSTANCE_DELETE, row.place)
     match_require(work.call, row.revision)
-    gone_refuse(scene)
     manifest = await manifest_of(work.call.platform, work.conn, row.app_slug, row.app_version)
+    failed = await _delete_failed(scene)
+    if failed is None:
+        gone_refuse(scene)
     spec = manifest.purpose(Purpose.DELETE)
     if spec is None:
         raise RuntimeError(f"{row.app_slug} {row.app_version}: a manifest has a delete operation")
     for permission in spec.permissions:
         work.require(permission, row.place)
-    await queue_supersede(scene)
-    operation = operation_new(work, row, spec, Asked(input={}, reason=reason))
-    await scene.operation_add(operation)
-    scene.caused_by(operation)
-    scene.instance_move(InstanceStatus.DELETING)
-    scene.instance_change(last_operation_id=operation.id)
+    if failed is None:
+        await queue_supersede(scene)
+        operation = operation_new(work, row, spec, Asked(input={}, reason=reason))
+        await scene.operation_add(operation)
+        scene.caused_by(operation)
+        scene.instance_move(InstanceStatus.DELETING)
+        scene.instance_change(last_operation_id=operation.id)
+    else:
+        operation = failed
+        scene.caused_by(operation)
+        scene.operation_again(operation.id)
     work.audit(Target("app_instance", row.id, row.place, row, scene.instance, reason=reason))
     await scene.save()
     return await requested_answer(scene, manifest, [operation.id])
+
+
+async def _delete_failed(scene: Scene) -> OperationRow | None:
+    """The decommission an instance on its way out waits for, when it failed."""
+    row = scene.instance
+    if row.status is not InstanceStatus.DELETING or row.last_operation_id is None:
+        return None
+    last = await scene.operation(row.last_operation_id)
+    failed = last.purpose is Purpose.DELETE and last.status is OperationStatus.FAILED
+    return last if failed else None
 
 
 async def _settings_change(scene: Scene, given: Json) -> None:

@@ -11,7 +11,7 @@ from gpuaas_contract.apps import ConditionType, OperationCreate, PlacedMember, P
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.manifest import Manifest, OperationSpec, Purpose
 from gpuaas_contract.permissions import Permission
-from gpuaas_contract.states import OperationStatus
+from gpuaas_contract.states import MemberStatus, OperationStatus
 from gpuaas_platform.apps.instances import instance_delete
 from gpuaas_platform.apps.making import Asked, operation_new
 from gpuaas_platform.apps.planning import (
@@ -38,6 +38,15 @@ from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
 from gpuaas_platform.kernel.work import Answer, Target, Work
 
 _MAX_OPEN = 2000
+# What somebody took out of use is not brought back by deploying the rest again.
+_LEFT_ALONE = frozenset(
+    {
+        MemberStatus.DRAINING,
+        MemberStatus.DRAINED,
+        MemberStatus.REMOVING,
+        MemberStatus.CLEANUP_BLOCKED,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -271,5 +280,5 @@ def _deploy_again(scene: Scene, deploy_id: str, opened: Sequence[OperationRow]) 
         scene.operation_change(row.id, waits_for=deploy_id)
     later = {member_id for row in waiting for member_id in row.member_ids}
     for member in scene.live:
-        if member.id not in later:
+        if member.id not in later and member.status not in _LEFT_ALONE:
             scene.member_change(member.id, last_operation_id=deploy_id)

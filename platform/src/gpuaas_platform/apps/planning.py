@@ -134,9 +134,11 @@ def spec_require(manifest: Manifest, kind: str) -> OperationSpec:
     return spec
 
 
-def available_require(manifest: Manifest, spec: OperationSpec, instance: InstanceRow) -> None:
+def available_require(
+    manifest: Manifest, spec: OperationSpec, instance: InstanceRow, *, again: bool = False
+) -> None:
     """The operation is valid in the instance's present state and topology."""
-    why = unavailable(spec, instance)
+    why = unavailable(spec, instance, again=again)
     if why is None:
         return
     possible = [one.kind for one in manifest.operations if unavailable(one, instance) is None]
@@ -152,15 +154,20 @@ def available_require(manifest: Manifest, spec: OperationSpec, instance: Instanc
     )
 
 
-def unavailable(spec: OperationSpec, instance: InstanceRow) -> str | None:
-    """Why an operation cannot be asked for now, or None when it can."""
+def unavailable(spec: OperationSpec, instance: InstanceRow, *, again: bool = False) -> str | None:
+    """Why an operation cannot be asked for now, or None when it can.
+
+    `again`: it was, and failed; then the state that left is no reason, whatever the manifest says.
+    """
     if instance.status in GONE:
         return f"{spec.title} is not possible while the instance is {instance.status}."
     requires = EFFECTS[spec.purpose].instance.requires
     if requires and instance.status not in requires:
         return f"{spec.title} is not possible while the instance is {instance.status}."
     refused = invalid_in(spec, instance.status, instance.topology)
-    return None if refused is None else refused[1]
+    if refused is None or (again and refused[0] == "status"):
+        return None
+    return refused[1]
 
 
 def same_refuse(plan: Plan, opened: Iterable[OperationRow]) -> None:
@@ -176,13 +183,20 @@ def same_refuse(plan: Plan, opened: Iterable[OperationRow]) -> None:
 
 
 def member_require(
-    spec: OperationSpec, by_id: Mapping[str, MemberRow], member_id: str, pointer: str
+    spec: OperationSpec,
+    by_id: Mapping[str, MemberRow],
+    member_id: str,
+    pointer: str,
+    *,
+    again: bool = False,
 ) -> None:
-    """The operation is valid for this member in its present state."""
+    """The operation is valid for this member in its present state; `again` as for an instance."""
     member = by_id.get(member_id)
     if member is None:
         raise not_found("member", member_id)
     refused = invalid_for_member(spec, member.component_key, member.status)
+    if again and refused is not None and refused[0] == "member_status":
+        refused = None
     effect = EFFECTS[spec.purpose].member
     needs = frozenset() if effect is None else effect.requires
     if refused is None and needs and member.status not in needs:

@@ -71,19 +71,10 @@ async def operation_retry(work: Work, operation_id: str) -> Answer[Operation]:
     if row.purpose is not Purpose.DELETE:
         gone_refuse(scene)
         if row.waits_for is None:
-            available_require(manifest, spec, instance)
+            available_require(manifest, spec, instance, again=True)
         if row.member_id is not None:
-            member_require(spec, scene.members, row.member_id, "/operation_id")
-    attempt = row.attempt + 1
-    scene.operation_move(
-        row.id,
-        OperationStatus.REQUESTED,
-        why="retry",
-        attempt=attempt,
-        max_attempts=max(row.max_attempts, attempt),
-        not_before=work.now,
-        cancel_requested=False,
-    )
+            member_require(spec, scene.members, row.member_id, "/operation_id", again=True)
+    scene.operation_again(row.id)
     return await _answer(scene, row)
 
 

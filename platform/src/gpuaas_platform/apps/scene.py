@@ -110,6 +110,20 @@ class Scene:
         )
         self._queue_changed = True
 
+    def operation_again(self, operation_id: str) -> None:
+        """Put a failed operation into its old place in the queue, with one attempt more."""
+        row = self.operations[operation_id]
+        attempt = row.attempt + 1
+        self.operation_move(
+            row.id,
+            OperationStatus.REQUESTED,
+            why="retry",
+            attempt=attempt,
+            max_attempts=max(row.max_attempts, attempt),
+            not_before=self.work.now,
+            cancel_requested=False,
+        )
+
     def operation_change(self, operation_id: str, **changes: Any) -> None:  # noqa: ANN401 - columns of any type
         """Change anything but the state of an operation."""
         self.operations[operation_id] = replace(self.operations[operation_id], **changes)

@@ -93,8 +93,13 @@ def give_up(scene: Scene, row: OperationRow, *, usable: bool) -> None:
     _instance_give_up(scene, row, usable=usable)
     fallback = MemberStatus.FAILED if effect.member is None else effect.member.given_up
     for member_id in row.member_ids & set(scene.members):
-        if scene.member(member_id).status in _MEMBER_BETWEEN:
-            scene.member_move(member_id, fallback or MemberStatus.DEGRADED)
+        status = scene.member(member_id).status
+        if status in _MEMBER_BETWEEN:
+            left = fallback or MemberStatus.DEGRADED
+            # One that was being removed is not in use any more: it cannot be merely degraded.
+            scene.member_move(
+                member_id, left if MEMBER.allows(status, left) else MemberStatus.FAILED
+            )
     if row.purpose is Purpose.DEPLOY:
         for member in _deployed(scene, row):
             if member.status in _MEMBER_BETWEEN:

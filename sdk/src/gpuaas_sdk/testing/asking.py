@@ -126,7 +126,11 @@ def instance_delete(world: World, caller: Caller, instance_id: str) -> Requested
     """Take the instance down: what waits is cancelled, what runs is asked to stop."""
     instance = world.instance(instance_id)
     if instance.status in GONE:
-        raise Refused(ErrorCode.STATE_CONFLICT, f"The instance is {instance.status}.")
+        last = world.operation(instance.last_operation_id or "")
+        if (last.purpose, last.status) != (Purpose.DELETE, OperationStatus.FAILED):
+            raise Refused(ErrorCode.STATE_CONFLICT, f"The instance is {instance.status}.")
+        _again(world, last)
+        return requested(world, instance_id, [last.id])
     spec = next(s for s in world.manifest(instance).operations if s.purpose is Purpose.DELETE)
     for one in world.queue(instance_id):
         world.hide(one.id, superseded=True)
@@ -173,17 +177,9 @@ def operation_retry(world: World, operation_id: str) -> Operation:
     spec, instance = world.spec(row), world.instance(row.instance_id)
     if spec is not None and row.purpose is not Purpose.DELETE:
         if row.waits_for is None:
-            _available(spec, instance)
-        _fits(world, spec, instance.id, row.member_id)
-    attempt = row.attempt + 1
-    world.move_operation(
-        row.id,
-        OperationStatus.REQUESTED,
-        attempt=attempt,
-        max_attempts=max(row.max_attempts, attempt),
-        not_before=world.clock.now(),
-        cancel_requested=False,
-    )
+            _available(spec, instance, again=True)
+        _fits(world, spec, instance.id, row.member_id, again=True)
+    _again(world, row)
     return world.operation(operation_id)
 
 
@@ -246,9 +242,23 @@ def _adding(manifest: Manifest, component: str) -> OperationSpec:
     raise Refused(ErrorCode.STATE_CONFLICT, f"Nothing adds a member {component}.")
 
 
-def _available(spec: OperationSpec, instance: AppInstance) -> None:
+def _again(world: World, row: Operation) -> None:
+    attempt = row.attempt + 1
+    world.move_operation(
+        row.id,
+        OperationStatus.REQUESTED,
+        attempt=attempt,
+        max_attempts=max(row.max_attempts, attempt),
+        not_before=world.clock.now(),
+        cancel_requested=False,
+    )
+
+
+def _available(spec: OperationSpec, instance: AppInstance, *, again: bool = False) -> None:
     requires = EFFECTS[spec.purpose].instance.requires
     refused = invalid_in(spec, instance.status, instance.topology)
+    if again and refused is not None and refused[0] == "status":
+        refused = None  # what a failure left is no reason, whatever the manifest says
     wrong = bool(requires) and instance.status not in requires
     if instance.status in GONE or wrong or refused is not None:
         raise Refused(
@@ -274,7 +284,14 @@ def _pairs(
     return pairs or [(None, None)]
 
 
-def _fits(world: World, spec: OperationSpec, instance_id: str, member_id: str | None) -> None:
+def _fits(
+    world: World,
+    spec: OperationSpec,
+    instance_id: str,
+    member_id: str | None,
+    *,
+    again: bool = False,
+) -> None:
     if member_id is None:
         return
     found = {one.id: one for one in world.live(instance_id)}
@@ -282,7 +299,10 @@ def _fits(world: World, spec: OperationSpec, instance_id: str, member_id: str | 
         raise Refused(ErrorCode.NOT_FOUND, f"There is no member {member_id}.")
     member, effect = found[member_id], EFFECTS[spec.purpose].member
     wrong = effect is not None and effect.requires and member.status not in effect.requires
-    if wrong or invalid_for_member(spec, member.component_key, member.status) is not None:
+    refused = invalid_for_member(spec, member.component_key, member.status)
+    if again and refused is not None and refused[0] == "member_status":
+        refused = None
+    if wrong or refused is not None:
         raise Refused(
             ErrorCode.STATE_CONFLICT,
             f"{spec.title} is not possible for the member {member_id}, which is {member.status}.",

@@ -149,6 +149,39 @@ async def case_a_permanent_failure_ends_at_once(ground: Ground) -> None:
         same((await ground.instance(instance.id)).status, status, "the instance")
 
 
+async def case_what_failed_can_be_asked_for_again(ground: Ground) -> None:
+    """A start that failed leaves a degraded instance, which can be started again, or retried."""
+    instance = await ground.running()
+    await ground.ask(instance.id, "stop")
+    await ground.say(await ground.claim_one(), "complete")
+    no = {"code": "no", "message": "No.", "family": "permanent"}
+    (first,) = await ground.ask(instance.id, "start")
+    await ground.say(await ground.claim_one(), "fail", **no)
+    same((await ground.instance(instance.id)).status, InstanceStatus.DEGRADED, "after the failure")
+    await ground.ask(instance.id, "start")
+    await ground.say(await ground.claim_one(), "fail", **no)
+    await ground.person.call(Request("POST", f"/operations/{first.id}/retry"), Operation)
+    again = await ground.claim_one()
+    same(again.operation.id, first.id, "the same operation")
+    await ground.say(again, "complete")
+    same((await ground.instance(instance.id)).status, InstanceStatus.RUNNING, "in the end")
+
+
+async def case_a_failed_delete_goes_on_when_asked_for_again(ground: Ground) -> None:
+    """The same decommission, one attempt more; nothing is taken down twice at once."""
+    instance = await ground.running()
+    request = Request("DELETE", f"/app-instances/{instance.id}")
+    first = await ground.person.call(request, Requested)
+    no = {"code": "no", "message": "No.", "family": "permanent"}
+    refused = await ground.refused(ground.person.call(request, Requested))
+    same(refused, ErrorCode.STATE_CONFLICT, "while it is under way")
+    await ground.say(await ground.claim_one(), "fail", **no)
+    again = await ground.person.call(request, Requested)
+    same(again.operation.id, first.operation.id, "the same operation")
+    same(again.operation.attempt, 2, "its attempt")
+    same((await ground.claim_one()).operation.id, first.operation.id, "claimed")
+
+
 async def case_a_cancel_is_heard_and_acknowledged(ground: Ground) -> None:
     """A cancel is told with every answer; `stopped` is refused unless it was asked for."""
     instance = await ground.running()

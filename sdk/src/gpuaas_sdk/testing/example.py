@@ -160,6 +160,8 @@ def notes_manifest(*, split: bool = False) -> dict[str, Any]:
             ),
             _operation("remove_pin", "member_remove", "group", **_GROUP, **_ON_PINS),
             _operation("say", "custom", valid_in={"instance_states": ["running"]}),
+            _operation("stop", "stop"),
+            _operation("start", "start"),
             _operation("reconcile", "reconcile"),
             _operation(
                 "decommission",
@@ -190,6 +192,9 @@ def _procedures(boards: Boards) -> dict[str, Procedure]:
     async def delete(ctx: Context) -> Sequence[Step]:
         return [Clear(boards, ctx.members)]
 
+    async def stop(ctx: Context) -> Sequence[Step]:
+        return [Clear(boards, ctx.members)]
+
     async def say(ctx: Context) -> Sequence[Step]:
         return [Hang(boards, "said", ctx.target.of("board"))]
 
@@ -198,6 +203,8 @@ def _procedures(boards: Boards) -> dict[str, Procedure]:
         "add_pin": Procedure(add),
         "remove_pin": Procedure(remove, _gone),
         "say": Procedure(say),
+        "stop": Procedure(stop),
+        "start": Procedure(deploy),
         "decommission": Procedure(delete, _gone),
     }
 

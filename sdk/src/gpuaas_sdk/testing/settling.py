@@ -87,8 +87,10 @@ def give_up(world: World, row: Operation, *, usable: bool) -> None:
         world.change_instance(row.instance_id, health=health.get(after.status, after.health))
     fallback = _M.FAILED if effect.member is None else effect.member.given_up
     for member_id in targets(row):
-        if world.members[member_id].status in _MEMBER_BETWEEN:
-            world.move_member(member_id, fallback or _M.DEGRADED)
+        held = world.members[member_id].status
+        if held in _MEMBER_BETWEEN:
+            left = fallback or _M.DEGRADED
+            world.move_member(member_id, left if MEMBER.allows(held, left) else _M.FAILED)
     if row.purpose is Purpose.DEPLOY:
         for member_id in _deployed(world, row):
             if world.members[member_id].status in _MEMBER_BETWEEN:

@@ -57,6 +57,11 @@ class UnitSeen:
         """It runs."""
         return self.active == ACTIVE
 
+    @property
+    def starting(self) -> bool:
+        """It is on its way: neither up, nor down until systemd tries again."""
+        return self.active == "activating" and self.sub != "auto-restart"
+
 
 @dataclass(frozen=True)
 class OfferSeen:

@@ -14,6 +14,11 @@ OPTIONS = "/etc/slurm/slurmd.gpuaas.env"
 
 RESTART = "Restart=on-failure\nRestartSec=3\n"
 
+CONVERSION_SECONDS = 6 * 3600
+"""How long a start of accounting may take. A new release first rewrites the tables of the old one,
+which takes hours where millions of jobs are kept; systemd would end it after 90 seconds, in the
+middle. Whoever starts it gives up earlier when nothing is being done (`start.sh`)."""
+
 
 def _until(command: str) -> str:
     """Let a start end when the daemon answers, or with the daemon.
@@ -62,7 +67,8 @@ def slurmdbd_unit(cluster: Cluster) -> RenderedFile:
         "slurmdbd",
         "[Unit]\nAfter=mariadb.service munge.service\nWants=mariadb.service munge.service\n"
         "StartLimitIntervalSec=0\n\n"
-        f"[Service]\n{_acknowledged(cluster.controller.address)}{ACCOUNTS}{RESTART}TimeoutStopSec=20\n",
+        f"[Service]\n{_acknowledged(cluster.controller.address)}{ACCOUNTS}{RESTART}"
+        f"TimeoutStartSec={CONVERSION_SECONDS}\nTimeoutStopSec=20\n",
     )
 
 

@@ -1,5 +1,6 @@
 """Daemons, in the order they need each other: database, accounting, controller, workers."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -7,13 +8,14 @@ from gpuaas_sdk import Context
 from gpuaas_slurm.ground import Ground
 from gpuaas_slurm.model import Accounting
 from gpuaas_slurm.onmachine.look import MachineLook
-from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, Script
+from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, Script, script_text
 from gpuaas_slurm.render.cgroup_conf import PATH as CGROUP_CONF
 from gpuaas_slurm.render.gres_conf import PATH as GRES_CONF
 from gpuaas_slurm.render.slurm_conf import PATH as SLURM_CONF
 from gpuaas_slurm.render.slurm_conf import STATE
 from gpuaas_slurm.render.slurmdbd_conf import DATABASE_PATH, database_statements
 from gpuaas_slurm.render.slurmdbd_conf import PATH as SLURMDBD_CONF
+from gpuaas_slurm.render.units import CONVERSION_SECONDS
 from gpuaas_slurm.sites import Site
 from gpuaas_slurm.steps.base import OnSites
 
@@ -25,6 +27,11 @@ READS = {
 }
 """The files each daemon reads when it starts. A slurmd's drop-in is not among them: it says how
 the node registers, and counts from the next start on."""
+
+START_SECONDS = 180.0
+CONVERTS = "slurmdbd"
+"""The daemon whose start may take hours: a new release first rewrites the tables of the old one."""
+TELL_SECONDS = 15.0
 
 
 def stale(look: MachineLook, unit: str) -> bool:
@@ -38,6 +45,41 @@ def stale(look: MachineLook, unit: str) -> bool:
 def fresh(look: MachineLook, unit: str) -> bool:
     """Whether a daemon runs on the files that are there now."""
     return look.unit(unit).up and not stale(look, unit)
+
+
+def start_script(unit: str, *, begun: bool = False) -> Script:
+    """What starts a daemon; `begun`: it is on its way, and a restart would undo what it did."""
+    env = {
+        "UNIT": unit,
+        "VERB": "start" if begun else "restart",
+        "FOLDERS": STATE if unit == "slurmctld" else "",
+        "NEEDS": "mariadb" if unit == CONVERTS else "",
+    }
+    return Script("start", env, timeout=CONVERSION_SECONDS if unit == CONVERTS else START_SECONDS)
+
+
+async def started(ctx: Context, ground: Ground, site: Site, script: Script) -> None:
+    """Run a start to its end; of one that takes long, say again and again how far it is."""
+    starting = asyncio.create_task(ground.run(site, script))
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    try:
+        while not (await asyncio.wait({starting}, timeout=TELL_SECONDS))[0]:
+            machine = await ground.machines.open(site.allocation_id)
+            ran = await machine.run(
+                script_text("starting"), env={"UNIT": script.env["UNIT"]}, check=False
+            )
+            said = ran.stdout.strip().splitlines()
+            await ctx.tell(
+                f"{script.env['UNIT']} starts since {clock() - began:.0f} s"
+                + (f"; {said[0][:500]}" if said else "")
+            )
+            ctx.safe_point()
+        starting.result()
+    finally:
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait({starting})
 
 
 class Database(OnSites):
@@ -64,7 +106,6 @@ class Daemon(OnSites):
     """A service runs on the files that are there, and answers."""
 
     unit: ClassVar[str]
-    folders: ClassVar[tuple[str, ...]] = ()
 
     async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
         """Whether it runs, on the present files."""
@@ -72,10 +113,10 @@ class Daemon(OnSites):
         return fresh(look, self.unit)
 
     async def make(self, ctx: Context, site: Site) -> None:
-        """Start it, or start it anew."""
-        del ctx
-        env = {"UNIT": self.unit, "FOLDERS": " ".join(self.folders)}
-        await self.ground.run(site, Script("start", env, timeout=180))
+        """Start it, or start it anew; one that is on its way is waited for."""
+        look = await self.ground.look(site)
+        begun = look.unit(self.unit).starting and not stale(look, self.unit)
+        await started(ctx, self.ground, site, start_script(self.unit, begun=begun))
 
 
 class Munge(Daemon):
@@ -87,14 +128,14 @@ class Munge(Daemon):
 class Slurmdbd(Daemon):
     """Accounting answers."""
 
-    name = unit = "slurmdbd"
+    name = unit = CONVERTS
+    deadline_seconds = CONVERSION_SECONDS + 600
 
 
 class Slurmctld(Daemon):
     """The controller answers."""
 
     name = unit = "slurmctld"
-    folders = (STATE,)
 
 
 class Slurmd(Daemon):
@@ -115,16 +156,17 @@ class Restarted(OnSites):
     async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
         """Whether it runs, and began after the operation was asked for, by the machine's clock."""
         del site
-        asked = int(ctx.operation.requested_at.timestamp() + look.skew)
-        return look.unit(self.unit).up and look.unit(self.unit).started_at >= asked
+        return look.unit(self.unit).up and self._since(ctx, look)
 
     async def make(self, ctx: Context, site: Site) -> None:
-        """Start it anew."""
-        del ctx
-        folders = STATE if self.unit == "slurmctld" else ""
-        await self.ground.run(
-            site, Script("start", {"UNIT": self.unit, "FOLDERS": folders}, timeout=180)
-        )
+        """Start it anew; one that is on its way is waited for."""
+        look = await self.ground.look(site)
+        begun = look.unit(self.unit).starting and self._since(ctx, look)
+        await started(ctx, self.ground, site, start_script(self.unit, begun=begun))
+
+    def _since(self, ctx: Context, look: MachineLook) -> bool:
+        asked = int(ctx.operation.requested_at.timestamp() + look.skew)
+        return look.unit(self.unit).started_at >= asked
 
     @property
     def title(self) -> str:
