@@ -14,6 +14,7 @@ from gpuaas_contract.custody import (
     AccessGrantIssued,
     AccessGrantRevoke,
     CaRotate,
+    GrantLogin,
     SshCa,
 )
 from gpuaas_contract.fleet import AccessCarrier, NodeAccess
@@ -114,9 +115,10 @@ class Made:
     node_id: str
     key: asyncssh.SSHKey
 
-    async def grant(self) -> AccessGrantIssued:
+    async def grant(self, login: GrantLogin = GrantLogin.OPERATOR) -> AccessGrantIssued:
         """A certificate for it."""
-        body = AccessGrantCreate(public_key=self.key.export_public_key().decode().strip())
+        line = self.key.export_public_key().decode().strip()
+        body = AccessGrantCreate(public_key=line, login=login)
         path = f"/allocations/{self.allocation_id}/access-grants"
         return await self.ground.admin.post(path, body, AccessGrantIssued)
 
@@ -125,12 +127,12 @@ class Made:
         path = f"/access-grants/{issued.grant.id}/revoke"
         await self.ground.admin.post(path, AccessGrantRevoke(), AccessGrant)
 
-    async def login(self, issued: AccessGrantIssued) -> str:
+    async def login(self, issued: AccessGrantIssued, user: str = "root") -> str:
         """Connect with a certificate and nothing else."""
         certificate = asyncssh.import_certificate(issued.certificate)
         async with asyncssh.connect(
             issued.address,
-            username="root",
+            username=user,
             client_keys=[(self.key, certificate)],
             known_hosts=asyncssh.import_known_hosts("\n".join(issued.known_hosts) + "\n"),
             agent_path=None,
@@ -180,24 +182,39 @@ async def made(ground: Ground, made_lab: str) -> AsyncIterator[Made]:
     await became(ground, asked.id, AllocationStatus.RELEASED)
 
 
-async def test_a_made_machine_refuses_what_was_revoked_and_nothing_else(
-    made: Made, made_lab: str
-) -> None:
+async def test_a_made_machine_refuses_what_was_revoked_and_nothing_else(made: Made) -> None:
     lost, kept = await made.grant(), await made.grant()
     assert await made.login(lost) == "n1"
-    lab = await Lab.attach(made_lab)
-    folder = "/etc/ssh/gpuaas-provider/principals"
-    people = f"echo {made.allocation_id}:user_1 >{folder}/alice; echo anybody >{folder}/mallory"
-    await lab.machine("n1").run(people)
     await made.revoke(lost)
     await made.refused(lost)
     assert await made.login(kept) == "n1"
-    # What an app wrote for people of the allocation stays; what nobody should have written goes.
-    assert (await lab.machine("n1").run(f"ls {folder}")).stdout.split() == ["alice", "root"]
-    await lab.close()
     access = await made.access()
     assert (access.carrier, access.applied, access.error) == (AccessCarrier.PROVIDER, True, "")
     await made.said()
+
+
+async def test_people_of_a_made_machine_stay_themselves_and_who_sneaked_in_goes(
+    made: Made, made_lab: str
+) -> None:
+    lab = await Lab.attach(made_lab)
+    folder = "/etc/ssh/gpuaas-provider/principals"
+    person = await made.grant(GrantLogin.PERSON)
+    name = person.grant.username
+    # As an app does it, whose machine session is root's.
+    await lab.machine("n1").run(
+        f"useradd -m -p '*' {name}; echo {person.grant.principal} >{folder}/{name};"
+        f" echo {made.allocation_id} >{folder}/mallory"
+    )
+    assert await made.login(person, name) == "n1"
+    with pytest.raises(asyncssh.PermissionDenied):
+        await made.login(person)
+    lost = await made.grant()
+    await made.revoke(lost)
+    await made.refused(lost)
+    listed = await lab.machine("n1").run(f"ls {folder}")
+    assert listed.stdout.split() == sorted([name, "root"])
+    assert await made.login(person, name) == "n1"
+    await lab.close()
 
 
 async def test_a_made_machine_follows_the_authority_through_its_rotations(made: Made) -> None:

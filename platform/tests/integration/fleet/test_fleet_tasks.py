@@ -215,6 +215,23 @@ async def test_access_is_exactly_that_of_the_holder(site: FleetSite) -> None:
     assert said["access"]["principals"] == {}
 
 
+async def test_what_a_machine_trusts_is_known_by_its_agents_word_alone(site: FleetSite) -> None:
+    path = f"/nodes/{site.agent.node_id}/access"
+    told = await site.agent.poll()
+    assert told["access"] is not None
+    assert (await site.get(path, site.root))["applied"] is False  # on its way, not there
+    await site.agent.poll()
+    said = await site.get(path, site.root)
+    assert (said["carrier"], said["applied"], said["error"]) == ("agent", True, "")
+    await site.agent.poll(access_error="sshd does not start")
+    said = await site.get(path, site.root)
+    assert (said["applied"], said["error"]) == (False, "sshd does not start")
+    body = {"reason": "burnt down", "force": True}
+    await site.client.post(f"/nodes/{site.agent.node_id}/unenrol", json=body, headers=site.root)
+    said = await site.get(path, site.root)
+    assert (said["carrier"], said["applied"], said["confirmed_at"]) == ("nobody", False, None)
+
+
 async def test_a_revocation_wakes_every_agent(site: FleetSite) -> None:
     await site.agent.poll()
     key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGmtaG8VbnJRA2AQKCdmwG5Ilde0bYkSW9xdCChEXkrf"
