@@ -25,6 +25,7 @@ from gpuaas_lab import addresses, names, store
 from gpuaas_lab.errors import HostNotReady, LabError
 from gpuaas_lab.lab import Lab
 from gpuaas_lab.locks import locked
+from gpuaas_lab.machine import Machine
 from gpuaas_lab.provider_batch import Batches
 from gpuaas_lab.settings import Settings
 from gpuaas_lab.sshd_trust import trust_put
@@ -116,7 +117,7 @@ class Workbench:
             if gpus:
                 await machine.fake_gpus(gpus)
             if "trust" in order:
-                await trust_put(machine, order["allocation_id"], order["trust"])
+                await _told_whom_to_trust(machine, order)
             key = " ".join(machine.host_key.split()[:2])
             return {"address": str(machine.address), "host_keys": [key]}
         finally:
@@ -154,11 +155,7 @@ class Workbench:
             raise LabError(f"lab {name} has no machine for {allocation}")
         lab = await Lab.attach(name, self._settings)
         try:
-            async with asyncio.timeout(_TRUST_SECONDS):
-                await trust_put(lab.machine(machine), allocation, order["trust"])
-        except (OSError, TimeoutError, asyncssh.Error) as error:
-            said = str(error) or "it is off, or cut off"
-            raise LabError(f"{machine} of lab {name} does not answer SSH: {said}") from error
+            await _told_whom_to_trust(lab.machine(machine), order)
         finally:
             await lab.close()
 
@@ -198,6 +195,15 @@ def _lab_name(options: Mapping[str, Any]) -> str:
         return names.lab_name(name)
     except LabError as error:
         raise ProviderError(error.message) from error
+
+
+async def _told_whom_to_trust(machine: Machine, order: Mapping[str, Any]) -> None:
+    try:
+        async with asyncio.timeout(_TRUST_SECONDS):
+            await trust_put(machine, order["allocation_id"], order["trust"])
+    except (OSError, TimeoutError, asyncssh.Error) as error:
+        said = str(error) or "it is off, or cut off"
+        raise LabError(f"{machine.name} does not answer SSH: {said}") from error
 
 
 def main(arguments: list[str]) -> int:
