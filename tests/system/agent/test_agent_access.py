@@ -8,7 +8,7 @@ import pytest
 from agent_hosts import PATIENCE, Host, enrolment_make, held
 
 from gpuaas_contract.capacity import Allocation
-from gpuaas_contract.custody import AccessGrantIssued
+from gpuaas_contract.custody import AccessGrantIssued, CaRotate, SshCa
 
 
 @pytest.fixture
@@ -61,6 +61,41 @@ async def test_a_revoked_certificate_is_refused_and_others_are_not(
     await host.revoke(issued)
     await until_refused(host, key, issued)
     assert await host.login(key, kept) == "root"
+
+
+async def test_a_machine_that_was_cut_off_catches_up_with_what_was_revoked(
+    host: Host, key: asyncssh.SSHKey
+) -> None:
+    issued = await host.grant(key)
+    assert await host.login(key, issued) == "root"
+    await host.machine.cut()
+    try:
+        await host.revoke(issued)
+        assert not (await host.agent()).access_applied
+    finally:
+        await host.machine.heal()
+    await host.access_applied(120)
+    with pytest.raises(asyncssh.PermissionDenied):
+        await host.login(key, issued)
+
+
+async def test_the_authority_rotates_under_a_machine_and_a_lost_key_opens_nothing(
+    host: Host, key: asyncssh.SSHKey
+) -> None:
+    admin = host.ground.admin
+    first = await host.grant(key)
+    await admin.post("/ssh/ca/rotate", CaRotate(reason="it is time"), SshCa)
+    second = await host.grant(key)
+    assert second.grant.ca_key_id != first.grant.ca_key_id
+    assert await host.login(key, second) == "root"  # published before it signed
+    assert await host.login(key, first) == "root"
+    await host.access_applied()
+    await admin.post("/ssh/ca/rotate", CaRotate(reason="it was lost", distrust=True), SshCa)
+    third = await host.grant(key)
+    assert await host.login(key, third) == "root"
+    await until_refused(host, key, second)
+    await host.access_applied()
+    assert await host.login(key, third) == "root"
 
 
 async def test_principals_of_other_users_are_set_and_end_with_the_allocation(
