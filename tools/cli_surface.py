@@ -1,7 +1,7 @@
 """Writes every command with its options into the command line's package; called by `make openapi`.
 
-From `surface.json` the command line answers help and completion without loading any command. A test
-compares it with what would be written.
+From `surface.json` the command line answers help and completion without loading any command, and
+runs plain lines without loading the parser. A test compares it with what would be written.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from dataclasses import is_dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 from gpuaas_cli.tree import make_app
 from tools.cli_contract import DATA, lines
@@ -23,7 +24,9 @@ Node = dict[str, Any]
 
 FILE: Final = DATA / "surface.json"
 _GROUPS: Final = {"Parameters": "Options"}
-_KINDS: Final = {bool: "switch", int: "number", float: "number"}
+_KINDS: Final = {bool: "switch", int: "integer", float: "number"}
+_PACKAGE: Final = "gpuaas_cli"
+_GENERATED: Final = "generated"
 # Written once, because most commands have them.
 _SHARED: Final = "Shared options"
 _SECTION: Final = re.compile(r"\n(\w+)\n-{3,}\n")
@@ -73,8 +76,13 @@ def _command(app: App, words: tuple[str, ...], shared: Node) -> Node:
         made["text"] = "" if says == ", ".join(sorted(made["verbs"])) else inspect.cleandoc(says)
         return made
     made["text"] = _text(inspect.getdoc(work) or says)
-    options = [one for one in app.assemble_argument_collection(parse_docstring=True) if one.show]
-    made["options"] = [_option(one, shared) for one in options]
+    arguments = app.assemble_argument_collection(parse_docstring=True)
+    made["options"] = [_option(one, shared) for one in arguments if one.show]
+    home = work.__module__.removeprefix(f"{_PACKAGE}.")
+    made["runs"] = work.__name__ if home == _GENERATED else f"{home}:{work.__name__}"
+    made["kinds"] = {
+        one.field_info.name: _kind_named(one.hint) for one in arguments if not one.show
+    }
     return made
 
 
@@ -100,7 +108,7 @@ def _option(argument: Argument, shared: Node) -> Node | str:
         made["values"] = list(choices)
     if argument.required and not placed:
         made["required"] = True
-    if kind is kind.VAR_POSITIONAL:
+    if kind is kind.VAR_POSITIONAL or _many(argument.hint):
         made["many"] = True
     if placed and not argument.required:
         made["optional"] = True
@@ -109,6 +117,8 @@ def _option(argument: Argument, shared: Node) -> Node | str:
         made["default"] = str(default)
     if argument.negatives:
         made["names"] = list(dict.fromkeys((*names, *argument.negatives)))
+        made["off"] = list(argument.negatives)
+    made["to"] = "." * bool(argument.keys) + argument.field_info.name
     made["group"] = "Arguments" if placed else _group(parameter.group)
     if made["group"] != _SHARED:
         return made
@@ -130,6 +140,17 @@ def _kind(hint: Any) -> str:  # noqa: ANN401 - a type
         if kind in _KINDS:
             return _KINDS[kind]
     return "text"
+
+
+def _many(hint: Any) -> bool:  # noqa: ANN401 - a type
+    return any(get_origin(one) in {list, tuple} for one in (hint, *get_args(hint)))
+
+
+def _kind_named(hint: Any) -> str:  # noqa: ANN401 - a type
+    """The class a parameter gathers options in, as module:name."""
+    kinds = [one for one in (hint, *get_args(hint)) if isinstance(one, type)]
+    found = next(one for one in kinds if is_dataclass(one))
+    return f"{found.__module__.removeprefix(f'{_PACKAGE}.')}:{found.__name__}"
 
 
 if __name__ == "__main__":

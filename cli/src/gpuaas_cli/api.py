@@ -4,10 +4,9 @@ import json
 import sys
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
-
 from gpuaas_cli.options import Connection
 from gpuaas_cli.output import show
+from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, Stop, run
 from gpuaas_sdk import Request
 

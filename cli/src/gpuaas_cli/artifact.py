@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Group, Parameter
-
 from gpuaas_cli.options import Connection
 from gpuaas_cli.output import show
+from gpuaas_cli.said import Group, Parameter
 from gpuaas_cli.session import Session, Stop, run
 from gpuaas_sdk.artifacts import ArtifactFailed, Publication, artifact_publish
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from gpuaas_cli import later
 from gpuaas_cli.body import body_make, missing
 from gpuaas_cli.book import Flag, Operation
-from gpuaas_cli.generated import HANDLED, SCOPES, field_option
+from gpuaas_cli.flags import HANDLED, SCOPES, field_option
 from gpuaas_cli.names import identified, project_id, tenant_id
 from gpuaas_cli.options import EVERYWHERE, Changing, Listing, Waiting
 from gpuaas_cli.output import note, show

@@ -7,7 +7,6 @@ GPUAAS_KEY_FILE, GPUAAS_TENANT and GPUAAS_PROJECT stand in for its parts.
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -85,11 +84,11 @@ def config_write(path: Path, config: Config) -> None:
             for name, one in config.contexts.items()
         },
     }
-    handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=".contexts-")  # made with mode 0600
-    with os.fdopen(handle, "w") as file:
+    fresh = path.with_name(f".contexts-{os.urandom(6).hex()}")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(raw, file, indent=2)
         file.write("\n")
-    Path(fresh).replace(path)
+    fresh.replace(path)
 
 
 def context_chosen(

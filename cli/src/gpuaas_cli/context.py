@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
-from cyclopts import Parameter
-
 from gpuaas_cli.config import (
     Config,
     ConfigError,
@@ -17,6 +15,7 @@ from gpuaas_cli.config import (
 )
 from gpuaas_cli.options import Format
 from gpuaas_cli.output import show
+from gpuaas_cli.said import Parameter
 
 Output = Annotated[
     Format, Parameter(name=["--output", "-o"], help="table, wide, json, yaml or csv")

@@ -4,8 +4,6 @@ import sys
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from cyclopts import Parameter
-
 from gpuaas_cli import later
 from gpuaas_cli.asking import form_fill
 from gpuaas_cli.body import body_make
@@ -13,6 +11,7 @@ from gpuaas_cli.manifests import field_at
 from gpuaas_cli.names import identified, project_id
 from gpuaas_cli.options import Asking, Connection
 from gpuaas_cli.output import note, show
+from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, Stop, run
 
 

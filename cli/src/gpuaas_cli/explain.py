@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpuaas_cli.book import nouns, schemas
-from gpuaas_cli.tables import console
+from gpuaas_cli.screen import console
 
 Node = Mapping[str, Any]
 

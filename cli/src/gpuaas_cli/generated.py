@@ -6,18 +6,15 @@ only when a command really runs, because the SDK takes longer to load than all o
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import fields as dataclass_fields
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Group, Parameter
 
 from gpuaas_cli.book import Flag, Operation
-from gpuaas_cli.options import Body, Changing, Connection, Listing, Waiting
+from gpuaas_cli.declared import options_declared
+from gpuaas_cli.flags import HANDLED, SCOPES, field_option, option_kinds
 
-# Given by the context, by options every command has, or by the client itself.
-SCOPES = {"project_id": "project", "org_id": "tenant"}
-HANDLED = {"cursor", "limit", "wait", "after_revision", "last-event-id"}
 _FIELDS = Group("Fields", sort_key=10)
 _FILTERS = Group("Filters", sort_key=20)
 _KINDS: dict[str, Any] = {"integer": int, "number": float, "switch": bool}
@@ -44,13 +41,6 @@ def command(operation: Operation) -> Callable[..., int]:
     run.__name__ = operation.id
     run.__doc__ = operation.help + _example(operation)
     return run
-
-
-def field_option(operation: Operation, flag: Flag) -> str:
-    """How a field of a body is typed; one named like a shared option of the command gets longer."""
-    taken = {one.name for kind in _kinds(operation) for one in dataclass_fields(kind)}
-    name = f"{flag.name}_field" if flag.name in taken else flag.name
-    return f"--{name.replace('_', '-')}"
 
 
 def _positional(operation: Operation) -> list[str]:
@@ -110,7 +100,7 @@ def _option(flag: Flag, group: Group, option: str, prefix: str = "") -> inspect.
     if flag.values:
         annotation = Literal[flag.values]
     if flag.kind == "texts":
-        annotation = list[str]
+        annotation = tuple[str, ...]
     said = Parameter(name=option, group=group, help=_help(flag), negative=negative)
     return inspect.Parameter(
         prefix + flag.name.replace("-", "_"),
@@ -131,29 +121,15 @@ def _help(flag: Flag) -> str:
     return "; ".join(parts) or flag.name.replace("_", " ")
 
 
-def _kinds(operation: Operation) -> list[type[Any]]:
-    """Which of the shared options a command has."""
-    kinds: list[type[Any]] = [Connection]
-    if operation.page:
-        kinds.append(Listing)
-    if operation.mutates:
-        kinds.append(Changing)
-    if operation.body is not None:
-        kinds.append(Body)
-    if operation.starts_work:
-        kinds.append(Waiting)
-    return kinds
-
-
 def _shared(operation: Operation) -> list[inspect.Parameter]:
     shared = [
         inspect.Parameter(
             kind.__name__.lower(),
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
-            annotation=kind | None,
+            annotation=options_declared(kind) | None,
         )
-        for kind in _kinds(operation)
+        for kind in option_kinds(operation)
     ]
     if operation.if_match:
         said = Parameter(name="--if-match", help="revision it must still have; else exit 5")

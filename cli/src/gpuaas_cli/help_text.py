@@ -80,7 +80,7 @@ def _menu(asked: Command) -> Iterable[tuple[str, list[Row]]]:
 
 
 def _typed(option: Option) -> str:
-    kind = {"number": "NUMBER", "file": "FILE"}.get(option.kind, "TEXT")
+    kind = {"integer": "NUMBER", "number": "NUMBER", "file": "FILE"}.get(option.kind, "TEXT")
     names = ", ".join(option.names)
     return f"{names} {kind}" if option.takes_value else names
 

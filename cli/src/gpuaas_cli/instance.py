@@ -4,14 +4,13 @@ import sys
 from functools import partial
 from typing import Annotated, Any
 
-from cyclopts import Parameter
-
 from gpuaas_cli import later
 from gpuaas_cli.body import body_make
 from gpuaas_cli.manifests import manifest_of
 from gpuaas_cli.names import identified
 from gpuaas_cli.options import Asking, Connection
 from gpuaas_cli.output import show as shown
+from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, Stop, confirmed, run
 
 

@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gpuaas_cli.progress import steps_view
-from gpuaas_cli.tables import cell, console, facts, table
+from gpuaas_cli.screen import console, drawn, word
+from gpuaas_cli.tables import facts_text, list_text
 
 _MEMBER = ("id", "component_key", "status", "health", "allocation_id", "node", "runtime_version")
 _FACTS = (
@@ -57,14 +58,14 @@ def _drawn(found: dict[str, Any], *, wide: bool) -> RenderableType:
     """An instance with its members, conditions, what the app says and the ways out."""
     instance, members = found["instance"], found["members"]
     parts: list[RenderableType] = [Text(instance["resource_name"], "bold")]
-    parts.append(facts({name: instance[name] for name in _FACTS}, wide=wide))
+    parts.append(drawn(facts_text({name: instance[name] for name in _FACTS}, wide=wide)))
     detail = instance["adapter_detail"]
     if detail:
         parts.append(Text.assemble(("\nthe app says: ", "bold"), detail["summary"]))
     for one in instance["conditions"]:
         said = f"! {one['type']}: {one['message']} {one['next_action']}"
         parts.append(Text(said, "yellow"))
-    parts += [Text("\nmembers", "bold"), table(members, _MEMBER, wide=wide)]
+    parts += [Text("\nmembers", "bold"), drawn(list_text(members, _MEMBER, wide=wide))]
     if found["running"]:
         parts.append(Text("\noperations under way", "bold"))
         parts += [steps_view(one) for one in found["running"]]
@@ -77,6 +78,6 @@ def _possible(instance: dict[str, Any]) -> RenderableType:
     for heading in ("OPERATION", "TITLE", "NOW", "WHY NOT"):
         rows.add_column(heading, overflow="fold")
     for one in instance["operations"]:
-        rows.add_row(one["kind"], one["title"], cell(one["available"]), Text(one["reason"], "dim"))
+        rows.add_row(one["kind"], one["title"], word(one["available"]), Text(one["reason"], "dim"))
     ways = ", ".join(one["action"] for one in instance["next_actions"])
     return Group(Text(""), rows, Text(f"\nways out: {ways}" if ways else "", "yellow"))

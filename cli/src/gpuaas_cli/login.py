@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from cyclopts import Parameter
-
 from gpuaas_cli.config import (
     Context,
     config_path,
@@ -22,6 +20,7 @@ from gpuaas_cli.config import (
 )
 from gpuaas_cli.options import Connection
 from gpuaas_cli.output import note
+from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, Stop, credentials, run
 from gpuaas_contract.access import Whoami
 from gpuaas_contract.device_sign_in import DeviceSignInCreate

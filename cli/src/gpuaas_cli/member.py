@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from cyclopts import Parameter
-
 from gpuaas_cli.body import body_make
 from gpuaas_cli.instance import ask
 from gpuaas_cli.manifests import manifest_of, operation_for, placed
 from gpuaas_cli.names import identified
 from gpuaas_cli.options import Asking, Connection
+from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, Stop, run
 
 

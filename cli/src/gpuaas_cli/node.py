@@ -6,10 +6,9 @@ import sys
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from cyclopts import Group, Parameter
-
 from gpuaas_cli.options import Changing, Connection, Waiting
 from gpuaas_cli.output import note, show
+from gpuaas_cli.said import Group, Parameter
 from gpuaas_cli.session import OPERATION_FAILED, Session, Stop, dry_run_show, run
 
 _LOOK_SECONDS = 1.0

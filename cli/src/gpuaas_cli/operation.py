@@ -2,11 +2,10 @@
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from gpuaas_cli import later
 from gpuaas_cli.options import Changing, Connection, Waiting
 from gpuaas_cli.output import show
+from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, dry_run_show, run
 
 Which = Annotated[str, Parameter(help="id of the operation")]

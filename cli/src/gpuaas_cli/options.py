@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Group, Parameter
+from gpuaas_cli.said import Group, Parameter
 
 Format = Literal["table", "wide", "json", "yaml", "csv"]
 EVERYWHERE = "*"

@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from gpuaas_cli.screen import console, word
 from gpuaas_cli.session import OPERATION_FAILED, Session, Stop
-from gpuaas_cli.tables import cell, console
 from gpuaas_sdk import Request
 
 ENDED = {"succeeded", "failed", "cancelled", "abandoned"}
@@ -82,14 +82,14 @@ def failure_text(operation: dict[str, Any]) -> str:
 def steps_view(operation: dict[str, Any]) -> Group:
     """An operation with its steps."""
     title = Text.assemble(
-        (operation["kind"], "bold"), " ", operation["id"], " ", cell(operation["status"])
+        (operation["kind"], "bold"), " ", operation["id"], " ", word(operation["status"])
     )
     if operation["attempt"] > 1:
         title.append(f" attempt {operation['attempt']} of {operation['max_attempts']}", "yellow")
     lines = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     for step in operation["progress"]:
         mark = _MARKS.get(step["state"], " ")
-        lines.add_row(f"  {mark}", step["name"], cell(step["state"]), Text(step["message"]))
+        lines.add_row(f"  {mark}", step["name"], word(step["state"]), Text(step["message"]))
     for one in operation.get("conditions", []):
         lines.add_row("  !", one["type"], Text(one["message"], "yellow"), one["next_action"])
     return Group(title, lines)

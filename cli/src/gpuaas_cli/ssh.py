@@ -11,11 +11,10 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from gpuaas_cli.config import config_path
 from gpuaas_cli.names import identified
 from gpuaas_cli.options import Connection
+from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, Stop, run
 from gpuaas_sdk.contract import GrantLogin
 from gpuaas_sdk.machines import MachineFailure, ssh_access

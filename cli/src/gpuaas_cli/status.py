@@ -27,7 +27,7 @@ def status(*, connection: Connection | None = None) -> int:
             mark = {True: "ok", False: "missing"}
             rows = [[one["name"], mark[one["ok"]], one["detail"]] for one in readiness["checks"]]
             rows.insert(0, ["platform", readiness["status"], f"version {version}"])
-            later.tables.show_table(["part", "state", "detail"], rows)
+            later.tables.table_print(["part", "state", "detail"], rows)
         else:
             show(readiness, session.options.output)
         return 0 if readiness["status"] == "ready" else 2

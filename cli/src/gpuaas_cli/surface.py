@@ -1,7 +1,7 @@
-"""Every command with its options, as `make openapi` wrote them down; for help and completion.
+"""Every command with its options, as `make openapi` wrote them down.
 
-Read by `main.py` before any command is loaded, so it must load nothing itself: neither the parser
-nor a command knows of this.
+Read by `main.py` for help and completion, and by `quick.py` to run plain lines, before any command
+is loaded; so it must load nothing itself. Neither the parser nor a command knows of this.
 """
 
 import json
@@ -15,7 +15,11 @@ _FILE = Path(__file__).parent / "data" / "surface.json"
 
 
 class Option(NamedTuple):
-    """An option of a command, or a word it takes by its place."""
+    """An option of a command, or a word it takes by its place.
+
+    `to` is the parameter it is given to, or behind a dot the field of one of the command's `kinds`;
+    `off` are those of its names that switch it off.
+    """
 
     names: Sequence[str]
     kind: str
@@ -27,6 +31,8 @@ class Option(NamedTuple):
     placed: bool = False
     optional: bool = False
     many: bool = False
+    to: str = ""
+    off: Sequence[str] = ()
 
     @property
     def takes_value(self) -> bool:
@@ -35,7 +41,11 @@ class Option(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command, or a noun with its verbs."""
+    """A command, or a noun with its verbs.
+
+    `runs` is its function, as module:name, or the id of an operation of the contract; `kinds` are
+    the classes that options are gathered in, by the parameter that takes them.
+    """
 
     words: tuple[str, ...]
     says: str
@@ -43,6 +53,8 @@ class Command(NamedTuple):
     group: str
     verbs: Mapping[str, Sequence[str]]
     options: Sequence[Option]
+    runs: str
+    kinds: Mapping[str, str]
 
     def verb(self, word: str) -> str | None:
         """The verb this word calls, by any of its names."""
@@ -76,6 +88,8 @@ def command(words: tuple[str, ...]) -> Command:
         group=raw.get("group", ""),
         verbs=raw.get("verbs", {}),
         options=tuple(map(_option, raw.get("options", ()))),
+        runs=raw.get("runs", ""),
+        kinds=raw.get("kinds", {}),
     )
 
 

@@ -1,18 +1,17 @@
-"""Tables and facts for people, drawn by rich; loaded when there is something to draw.
+"""Tables and facts for people, as text: folded to the terminal, coloured where words mean much.
 
-Called by `output.py` and by commands that draw more than an answer.
+Called by `output.py` and by the commands that show more than one answer. It is loaded by most
+commands, so it draws by itself; what moves on the screen is drawn by rich, in `screen.py`.
 """
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from rich.console import Console, RenderableType
-from rich.table import Table
-from rich.text import Text
+from typing import Any, NamedTuple
 
 COLUMNS = 7
+_GAP = "  "
 _COLOURS = {
     "green": "running ready healthy active succeeded published ok allowed open present",
     "yellow": "degraded draining drained deprecated warning stuck requested accepted reconciling"
@@ -21,73 +20,129 @@ _COLOURS = {
     "dim": "deleted removed released stopped cancelled expired withdrawn skipped",
 }
 _STYLES = {word: colour for colour, words in _COLOURS.items() for word in words.split()}
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
 
-def console(stderr: bool = False) -> Console:
-    """A console that keeps long lines whole when nobody looks at them."""
-    made = Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
-    if not made.is_terminal:
-        made.width = 4096
-    return made
+class Cell(NamedTuple):
+    """A text and how it is shown: bold, dim, red, green, yellow, or as it is."""
+
+    text: str
+    style: str = ""
 
 
 def answer_print(answer: Any, columns: Sequence[str], *, wide: bool) -> None:  # noqa: ANN401 - JSON
     """A list as a table, one thing as its facts."""
     if isinstance(answer, list):
-        console().print(table(answer, columns, wide=wide))
+        sys.stdout.write(list_text(answer, columns, wide=wide))
     elif isinstance(answer, dict):
-        console().print(facts(answer, wide=wide))
+        sys.stdout.write(facts_text(answer, wide=wide))
 
 
-def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, wide: bool) -> Table:
-    """Rows under headings."""
+def table_print(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Rows under given headings."""
+    sys.stdout.write(table_text(columns, [[cell(one) for one in row] for row in rows]))
+
+
+def list_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, wide: bool) -> str:
+    """Things under the names of their fields."""
     chosen = list(columns) or list(rows[0] if rows else ())
     if not wide:
         # A column in which nobody says anything tells nothing.
         telling = [name for name in chosen if any(_said(row.get(name)) for row in rows)]
         chosen = (telling or chosen)[:COLUMNS]
-    made = Table(box=None, pad_edge=False, header_style="bold")
-    for name in chosen:
-        made.add_column(name.upper().replace("_", " "), overflow="fold")
-    for row in rows:
-        made.add_row(*(cell(row.get(name)) for name in chosen))
-    return made
+    headings = [name.replace("_", " ") for name in chosen]
+    return table_text(headings, [[cell(row.get(name)) for name in chosen] for row in rows])
 
 
-def facts(thing: Mapping[str, Any], *, wide: bool) -> RenderableType:
+def facts_text(thing: Mapping[str, Any], *, wide: bool) -> str:
     """One thing, a field a line; long fields only when wide."""
-    made = Table(box=None, pad_edge=False, show_header=False)
-    made.add_column(style="bold")
-    made.add_column(overflow="fold")
-    for name, value in thing.items():
-        if wide or _said(value):
-            made.add_row(name.replace("_", " "), cell(value, whole=wide))
-    return made
+    rows = [
+        [Cell(name.replace("_", " "), "bold"), cell(value, whole=wide)]
+        for name, value in thing.items()
+        if wide or _said(value)
+    ]
+    return _drawn(rows)
 
 
-def cell(value: Any, *, whole: bool = True) -> Text:  # noqa: ANN401 - JSON
+def table_text(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """Cells under headings."""
+    return _drawn([[Cell(name.upper(), "bold") for name in columns], *rows])
+
+
+def cell(value: Any, *, whole: bool = True) -> Cell:  # noqa: ANN401 - JSON
     """One value, coloured where its word has a meaning."""
+    if isinstance(value, Cell):
+        return value
     if value is None or value == "":
-        return Text("-", style="dim")
+        return Cell("-", "dim")
     if isinstance(value, bool):
-        return Text("yes" if value else "no")
+        return Cell("yes" if value else "no")
     if isinstance(value, dict | list):
         if value and all(isinstance(one, str) for one in value) and isinstance(value, list):
-            return Text(", ".join(value))
+            return Cell(", ".join(value))
         text = json.dumps(value, ensure_ascii=False)
-        return Text(text if whole or len(text) <= 200 else f"{text[:197]}…")
+        return Cell(text if whole or len(text) <= 200 else f"{text[:197]}…")
     text = str(value)
-    return Text(text, style=_STYLES.get(text, ""))
+    return Cell(text, _STYLES.get(text, ""))
 
 
-def show_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Rows under given headings."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        made.add_column(column.upper(), overflow="fold")
-    for row in rows:
-        made.add_row(*(one if isinstance(one, Text) else cell(one) for one in row))
-    console().print(made)
+def _drawn(rows: Sequence[Sequence[Cell]]) -> str:
+    """Cells below each other, each column as wide as its widest, all within the terminal."""
+    texts = [[_lines(one.text) for one in row] for row in rows]
+    natural = [
+        max(len(line) for one in column for line in one) for column in zip(*texts, strict=True)
+    ]
+    widths = _fitted(natural, _room())
+    return "".join(_row(row, lines, widths) for row, lines in zip(rows, texts, strict=True))
+
+
+def _lines(text: str) -> list[str]:
+    """A text line by line; what would move the cursor or change colours is taken out."""
+    return ["".join(filter(str.isprintable, line)) for line in text.splitlines()] or [""]
+
+
+def _row(row: Sequence[Cell], lines: Sequence[Sequence[str]], widths: Sequence[int]) -> str:
+    folded = [_folded(texts, width) for texts, width in zip(lines, widths, strict=True)]
+    made = ""
+    for number in range(max(map(len, folded), default=0)):
+        texts = [part[number] if number < len(part) else "" for part in folded]
+        padded = [text.ljust(width) for text, width in zip(texts, widths, strict=True)]
+        padded[-1] = texts[-1]
+        shown = [_coloured(text, one.style) for text, one in zip(padded, row, strict=True)]
+        made += _GAP.join(shown).rstrip() + "\n"
+    return made
+
+
+def _folded(texts: Sequence[str], width: int) -> list[str]:
+    return [
+        text[start : start + width] for text in texts for start in range(0, len(text) or 1, width)
+    ]
+
+
+def _fitted(widths: Sequence[int], room: int | None) -> list[int]:
+    """The widths; where there is no room for all, the widest give way."""
+    left = None if room is None else room - len(_GAP) * (len(widths) - 1)
+    if left is None or sum(widths) <= left:
+        return [max(one, 1) for one in widths]
+    most = next((cap for cap in range(max(widths), 1, -1) if _capped(widths, cap) <= left), 1)
+    return [max(min(one, most), 1) for one in widths]
+
+
+def _capped(widths: Sequence[int], most: int) -> int:
+    return sum(min(one, most) for one in widths)
+
+
+def _room() -> int | None:
+    """The columns of the terminal; None when nobody looks: then lines stay whole."""
+    if not sys.stdout.isatty():
+        return None
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isdigit() else os.get_terminal_size(sys.stdout.fileno()).columns
+
+
+def _coloured(text: str, style: str) -> str:
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or not style
+    return text if plain else f"\x1b[{_CODES[style]}m{text}\x1b[0m"
 
 
 def _said(value: Any) -> bool:  # noqa: ANN401 - JSON

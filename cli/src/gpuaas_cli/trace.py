@@ -10,14 +10,14 @@ from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
 from gpuaas_cli.options import Connection
 from gpuaas_cli.output import show
+from gpuaas_cli.said import Parameter
+from gpuaas_cli.screen import console, word
 from gpuaas_cli.session import Session, run
-from gpuaas_cli.tables import cell, console
 from gpuaas_sdk import Request
 
 _COLOURS = {
@@ -37,6 +37,7 @@ _UNDER_WAY = {"requested", "accepted", "running"}
 
 def trace(
     correlation_id: Annotated[str, Parameter(help="from an error, an operation or a log line")],
+    /,
     *,
     follow: Annotated[
         bool, Parameter(name=["--follow", "-F"], negative="", help="go on until nothing runs")
@@ -120,7 +121,7 @@ def _entries(
             (f"{at:%H:%M:%S}.{at.microsecond // 1000:03d} ", "dim"),
             (f"{one['kind']:<11}", _COLOURS.get(one["kind"], "")),
             f"{one['title']}  ",
-            cell(one["status"]),
+            word(one["status"]),
         )
         if one.get("actor"):
             line.append(f"  by {one['actor']}", "dim")

@@ -12,6 +12,7 @@ from itertools import takewhile
 from cyclopts import App, CycloptsError, Group
 
 from gpuaas_cli.book import noun_names, noun_operations
+from gpuaas_cli.declared import command_declared
 from gpuaas_cli.generated import noun_app
 
 _EVERYDAY = Group("Everyday", sort_key=1)
@@ -121,7 +122,7 @@ def make_app(words: Sequence[str], *, whole: bool = False) -> App:
     wanted = None if whole else _wanted(words)
     for name, target, text, group in _COMMANDS:
         if wanted in {None, name}:
-            app.command(f"gpuaas_cli.{target}", name=name, help=text, group=group)
+            app.command(command_declared(target), name=name, help=text, group=group)
     for noun in sorted({*noun_names(), *_VERBS} - {"whoami"}) if wanted not in _SINGLE else ():
         if wanted in {None, noun}:
             app.command(_noun(noun, whole=whole or wanted == noun))
@@ -147,7 +148,7 @@ def _noun(noun: str, *, whole: bool) -> App:
         made = noun_app(noun, verbs, names=names)
         made.help = text
         for verb, (target, said) in by_hand.items():
-            made.command(f"gpuaas_cli.{target}", name=verb, help=said)
+            made.command(command_declared(target), name=verb, help=said)
     made.group = _GROUPS.get(noun) or _room(generated[0].room)
     return made
 

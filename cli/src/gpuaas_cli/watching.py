@@ -10,8 +10,9 @@ from typing import Any
 from rich.live import Live
 
 from gpuaas_cli.book import Operation
+from gpuaas_cli.screen import console, drawn
 from gpuaas_cli.session import Session
-from gpuaas_cli.tables import console, table
+from gpuaas_cli.tables import list_text
 from gpuaas_sdk import ProblemError, follow
 
 SWEEP_SECONDS = 15.0
@@ -31,7 +32,7 @@ async def watch_list(
     wide = session.options.output == "wide"
     with Live(console=screen, auto_refresh=False) as live:
         async for rows in changes(session, load):
-            live.update(table(rows, operation.columns, wide=wide), refresh=True)
+            live.update(drawn(list_text(rows, operation.columns, wide=wide)), refresh=True)
     return 0
 
 

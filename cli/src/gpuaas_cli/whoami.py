@@ -24,9 +24,9 @@ def whoami(*, connection: Connection | None = None) -> int:
             show(me, session.options.output)
             return 0
         known = me.get("email") or me.get("display_name")
-        later.tables.show_table(["who", "kind", "id"], [[known, me["kind"], me["id"]]])
+        later.tables.table_print(["who", "kind", "id"], [[known, me["kind"], me["id"]]])
         rows = [[one["role_name"], place(one["scope"]), one["source"]] for one in me["bindings"]]
-        later.tables.show_table(["role", "where", "why"], rows)
+        later.tables.table_print(["role", "where", "why"], rows)
         return 0
 
     return run(connection, command)

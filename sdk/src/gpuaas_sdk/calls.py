@@ -7,8 +7,7 @@ and `BriefClient`, for those that make a few calls and end. Neither has rules of
 
 import asyncio
 import json
-import random
-import secrets
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,7 +42,7 @@ class Retries:
         if asked is not None:
             return min(asked, self.longest_delay)
         ceiling = min(self.longest_delay, self.first_delay * 2.0**attempt)
-        return ceiling * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, guards nothing
+        return ceiling * (0.5 + os.urandom(1)[0] / 510)  # half of it to all of it: spreads load
 
 
 @dataclass(frozen=True)
@@ -173,9 +172,9 @@ class Calls(ABC, Generic[A]):
 
 def call_headers(request: Request) -> dict[str, str]:
     """What a call carries besides its identity; the same each time it is repeated."""
-    headers = {CORRELATION_HEADER: request.correlation_id or f"cor_{secrets.token_hex(12)}"}
+    headers = {CORRELATION_HEADER: request.correlation_id or f"cor_{os.urandom(12).hex()}"}
     if request.method in _MUTATING:
-        headers[IDEMPOTENCY_HEADER] = request.idempotency_key or secrets.token_hex(16)
+        headers[IDEMPOTENCY_HEADER] = request.idempotency_key or os.urandom(16).hex()
     if request.body is not None:
         headers["Content-Type"] = "application/json"
     elif request.content is not None:

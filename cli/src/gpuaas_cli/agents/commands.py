@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from gpuaas_cli.agents.server import serve_stdio
 from gpuaas_cli.options import Connection
+from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, run
 
 

@@ -17,7 +17,7 @@ from mcp.server.stdio import stdio_server
 
 from gpuaas_cli.agents.tools import CONFIRM, offered, tool
 from gpuaas_cli.book import Operation
-from gpuaas_cli.generated import SCOPES
+from gpuaas_cli.flags import SCOPES
 from gpuaas_cli.names import identified, project_id, tenant_id
 from gpuaas_cli.session import Session, Stop
 from gpuaas_sdk import GpuaasError, ProblemError, Request

@@ -9,7 +9,7 @@ from typing import Any, Final
 from mcp import types
 
 from gpuaas_cli.book import Flag, Operation, operations, schemas
-from gpuaas_cli.generated import SCOPES
+from gpuaas_cli.flags import SCOPES
 
 CONFIRM: Final = "confirm"
 _SHARED: Final = {

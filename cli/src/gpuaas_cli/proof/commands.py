@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Group, Parameter
-
 from gpuaas_cli.body import body_make
 from gpuaas_cli.names import identified, project_id
 from gpuaas_cli.options import Body, Connection
@@ -33,6 +31,7 @@ from gpuaas_cli.proof.caller import Caller
 from gpuaas_cli.proof.evidence import Check, Report, Result
 from gpuaas_cli.proof.runner import Statement, run_statements
 from gpuaas_cli.proof.stage import Fault, Stage, clean_up
+from gpuaas_cli.said import Group, Parameter
 from gpuaas_cli.session import OPERATION_FAILED, Session, Stop, run
 from gpuaas_sdk import Client, ServiceAccountKey
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.text import Text
 
 from gpuaas_cli.proof.evidence import Check, Report, Result
-from gpuaas_cli.tables import console
+from gpuaas_cli.screen import console
 
 _MARKS = {
     Result.PASSED: ("✓", "green"),
