@@ -27,6 +27,14 @@ export function navigationOf(who: Whoami | null, project: Project | null): Item[
   ];
 }
 
+/** Whether the navigation leads to an address. */
+export function offers(items: readonly Item[], href: string): boolean {
+  return items.some(
+    (item) =>
+      ("href" in item && item.href === href) || ("items" in item && offers(item.items, href)),
+  );
+}
+
 function projectGroup(who: Whoami, project: Project): Item {
   const can = canOf(who);
   const place = { org_id: project.org_id, project_id: project.id };

@@ -26,6 +26,8 @@ export interface Route {
   /** A path; a segment that starts with a colon is a parameter. */
   readonly path: string;
   readonly title: string;
+  /** The path of the page that leads to this one: the trail on top, and the place in the navigation. */
+  readonly within?: string;
   readonly page: LazyExoticComponent<ComponentType<PageProps>>;
   /** Fetches the page's code, so that it is there when somebody goes there. */
   readonly load?: () => Promise<unknown>;
@@ -87,6 +89,21 @@ export function matchRoute(
     if (params !== null) return { route, params };
   }
   return null;
+}
+
+/** The pages that lead to a route, from the outermost to the route itself. */
+export function trailOf(routes: readonly Route[], route: Route): readonly Route[] {
+  const outer = routes.find(({ path }) => path === route.within);
+  return outer === undefined ? [route] : [...trailOf(routes, outer), route];
+}
+
+/** The address of a route; null where a parameter is not known. */
+export function addressOf({ path }: Route, params: Params): string | null {
+  const filled = segments(path).map((segment) =>
+    segment.startsWith(":") ? params[segment.slice(1)] : segment,
+  );
+  if (filled.includes(undefined)) return null;
+  return `/${filled.map((segment) => encodeURIComponent(segment ?? "")).join("/")}`;
 }
 
 /** One value of the address behind the question mark, and the way to set it: what was typed into a

@@ -1,5 +1,6 @@
 /** Every page of the console. A new page is a folder under pages/ and a line here; its code is a chunk of
- * its own. Where it stands in the navigation is said in navigation.ts. */
+ * its own. Where it stands in the navigation is said in navigation.ts; a page that does not stand there
+ * says within which other one it is. */
 
 import { type ComponentType, lazy } from "react";
 import { patiently } from "../live/patiently.ts";
@@ -7,67 +8,92 @@ import type { PageProps, Route } from "./router.tsx";
 
 type Load = () => Promise<{ default: ComponentType<PageProps> }>;
 
+const CATALOG = "/projects/:project_id/catalog";
+const INSTANCES = "/projects/:project_id/instances";
+const OPERATIONS = "/projects/:project_id/operations";
+const ALLOCATIONS = "/projects/:project_id/allocations";
+const ACCESS = "/projects/:project_id/access";
+const EVENTS = "/projects/:project_id/events";
+
 export const routes: readonly Route[] = [
   page("/home", "Home", () => import("../pages/home/index.tsx")),
   page("/projects", "Projects", () => import("../pages/projects/index.tsx")),
-  page("/projects/:project_id/catalog", "Catalog", () => import("../pages/catalog/index.tsx")),
-  page("/projects/:project_id/catalog/:slug", "App", () => import("../pages/app/index.tsx")),
+  page(CATALOG, "Catalog", () => import("../pages/catalog/index.tsx")),
+  page(`${CATALOG}/:slug`, "App", () => import("../pages/app/index.tsx"), CATALOG),
   page(
-    "/projects/:project_id/catalog/:slug/deploy",
+    `${CATALOG}/:slug/deploy`,
     "Deploy",
     () => import("../pages/deploy/index.tsx"),
+    `${CATALOG}/:slug`,
   ),
+  page(INSTANCES, "Instances", () => import("../pages/instances/index.tsx")),
   page(
-    "/projects/:project_id/instances",
-    "Instances",
-    () => import("../pages/instances/index.tsx"),
+    "/instances/:instance_id",
+    "Instance",
+    () => import("../pages/instance/index.tsx"),
+    INSTANCES,
   ),
-  page("/instances/:instance_id", "Instance", () => import("../pages/instance/index.tsx")),
+  page(OPERATIONS, "Operations", () => import("../pages/operations/index.tsx")),
   page(
-    "/projects/:project_id/operations",
-    "Operations",
-    () => import("../pages/operations/index.tsx"),
+    "/operations/:operation_id",
+    "Operation",
+    () => import("../pages/operation/index.tsx"),
+    OPERATIONS,
   ),
-  page("/operations/:operation_id", "Operation", () => import("../pages/operation/index.tsx")),
   page(
     "/operation-groups/:group_id",
     "Operations asked for together",
     () => import("../pages/operation-group/index.tsx"),
+    OPERATIONS,
   ),
   page("/correlations", "Find by correlation id", () => import("../pages/correlation/index.tsx")),
   page(
     "/correlations/:correlation_id",
     "Correlation",
     () => import("../pages/correlation/index.tsx"),
+    "/correlations",
   ),
+  page(ALLOCATIONS, "Allocations", () => import("../pages/allocations/index.tsx")),
   page(
-    "/projects/:project_id/allocations",
-    "Allocations",
-    () => import("../pages/allocations/index.tsx"),
+    "/allocations/:allocation_id",
+    "Allocation",
+    () => import("../pages/allocation/index.tsx"),
+    ALLOCATIONS,
   ),
-  page("/allocations/:allocation_id", "Allocation", () => import("../pages/allocation/index.tsx")),
-  page("/projects/:project_id/access", "Access", () => import("../pages/access/index.tsx")),
+  page(ACCESS, "Access", () => import("../pages/access/index.tsx")),
   page(
     "/service-accounts/:account_id",
     "Service account",
     () => import("../pages/service-account/index.tsx"),
+    ACCESS,
   ),
-  page("/projects/:project_id/events", "Events", () => import("../pages/events/index.tsx")),
-  page("/webhooks/:webhook_id", "Webhook", () => import("../pages/webhook/index.tsx")),
+  page(EVENTS, "Events", () => import("../pages/events/index.tsx")),
+  page("/webhooks/:webhook_id", "Webhook", () => import("../pages/webhook/index.tsx"), EVENTS),
   page("/projects/:project_id/policy", "Policy", () => import("../pages/policy/index.tsx")),
   page("/audit", "Audit", () => import("../pages/audit/index.tsx")),
   page("/tenants", "Tenants", () => import("../pages/tenants/index.tsx")),
-  page("/tenants/:org_id", "Tenant", () => import("../pages/tenant/index.tsx")),
+  page("/tenants/:org_id", "Tenant", () => import("../pages/tenant/index.tsx"), "/tenants"),
   page("/admin/capacity", "Regions, kinds and nodes", () => import("../pages/capacity/index.tsx")),
-  page("/admin/nodes/:node_id", "Node", () => import("../pages/node/index.tsx")),
+  page("/admin/nodes/:node_id", "Node", () => import("../pages/node/index.tsx"), "/admin/capacity"),
   page("/admin/apps", "Published apps", () => import("../pages/publishing/index.tsx")),
-  page("/admin/apps/:slug", "Published app", () => import("../pages/published-app/index.tsx")),
+  page(
+    "/admin/apps/:slug",
+    "Published app",
+    () => import("../pages/published-app/index.tsx"),
+    "/admin/apps",
+  ),
   page("/artifacts", "Artifacts", () => import("../pages/artifacts/index.tsx")),
-  page("/artifacts/:artifact_id", "Artifact", () => import("../pages/artifact/index.tsx")),
+  page(
+    "/artifacts/:artifact_id",
+    "Artifact",
+    () => import("../pages/artifact/index.tsx"),
+    "/artifacts",
+  ),
   page(
     "/artifact-sources/:source_id",
     "Source of artifacts",
     () => import("../pages/artifact-source/index.tsx"),
+    "/artifacts",
   ),
   page("/account", "Your account", () => import("../pages/account/index.tsx")),
   page("/device", "Let a terminal in", () => import("../pages/device/index.tsx")),
@@ -84,7 +110,7 @@ export const notFound: Route = {
   open: true,
 };
 
-function page(path: string, title: string, fetched: Load): Route {
+function page(path: string, title: string, fetched: Load, within?: string): Route {
   const load = () => patiently(fetched);
-  return { path, title, page: lazy(load), load };
+  return { path, title, page: lazy(load), load, ...(within === undefined ? {} : { within }) };
 }

@@ -7,30 +7,40 @@ import Flashbar, { type FlashbarProps } from "@cloudscape-design/components/flas
 import Link from "@cloudscape-design/components/link";
 import SideNavigation from "@cloudscape-design/components/side-navigation";
 import Spinner from "@cloudscape-design/components/spinner";
-import { Suspense, useEffect, useRef, useState } from "react";
+import { memo, Suspense, useEffect, useRef, useState } from "react";
 import { useStore } from "../live/store.ts";
 import { ProblemDetails } from "../widgets/problem-details.tsx";
 import { ErrorBoundary } from "./error-boundary.tsx";
 import { ExpiredSession } from "./expired-session.tsx";
 import { useFollowEvents } from "./follow-events.ts";
-import { navigationOf } from "./navigation.ts";
+import { navigationOf, offers } from "./navigation.ts";
 import { type Notice, noticeDismiss, notices } from "./notices.ts";
 import { chooseProject, chosenProject, useProject } from "./place.ts";
 import { signInHref } from "./return-to.ts";
-import { HOME, matchRoute, navigate, type Params, type Route, useLocation } from "./router.tsx";
+import {
+  addressOf,
+  HOME,
+  matchRoute,
+  navigate,
+  type Params,
+  type Route,
+  trailOf,
+  useLocation,
+} from "./router.tsx";
 import { notFound, routes } from "./routes.ts";
 import { session } from "./session.ts";
 import { TopBar } from "./top-bar.tsx";
 
 export function Shell() {
-  const { pathname } = useLocation();
-  const { route, params } = matchRoute(routes, pathname) ?? { route: notFound, params: {} };
-  const alone = route.alone ?? false;
-  const content = useArrival(pathname, route.title);
-  const [open, setOpen] = useState(wide);
+  const { route, params } = useRoute();
   useFollowEvents();
   useProjectOf(params);
+  return <Frame alone={route.alone ?? false} />;
+}
 
+/** Drawn once for all pages: what changes with the page follows the address by itself. */
+const Frame = memo(function Frame({ alone }: { readonly alone: boolean }) {
+  const [open, setOpen] = useState(wide);
   return (
     <>
       <a className="skip-link" href="#content">
@@ -45,27 +55,45 @@ export function Shell() {
         navigationHide={alone}
         navigationOpen={open}
         onNavigationChange={({ detail }) => setOpen(detail.open)}
-        navigation={<Navigation pathname={pathname} onFollow={() => setOpen(wide())} />}
-        breadcrumbs={!alone && <Breadcrumbs route={route} pathname={pathname} />}
+        navigation={<Navigation onFollow={() => setOpen(wide())} />}
+        breadcrumbs={!alone && <Breadcrumbs />}
         notifications={<Notices />}
         stickyNotifications
-        content={
-          <div id="content" ref={content} tabIndex={-1}>
-            <Suspense fallback={<Spinner size="large" />}>
-              <ErrorBoundary key={pathname}>
-                <Gate route={route} params={params} />
-              </ErrorBoundary>
-            </Suspense>
-          </div>
-        }
+        content={<Content />}
       />
       <ExpiredSession />
     </>
   );
+});
+
+function Content() {
+  const { pathname } = useLocation();
+  const { route, params } = useRoute();
+  const content = useArrival(pathname, route.title);
+  return (
+    <div id="content" ref={content} tabIndex={-1}>
+      <Suspense fallback={<Spinner size="large" />}>
+        <ErrorBoundary key={pathname}>
+          <Gate route={route} params={params} />
+        </ErrorBoundary>
+      </Suspense>
+    </div>
+  );
+}
+
+/** The page that the address names. */
+function useRoute(): RouteProps {
+  const { pathname } = useLocation();
+  return matchRoute(routes, pathname) ?? { route: notFound, params: {} };
+}
+
+interface RouteProps {
+  readonly route: Route;
+  readonly params: Params;
 }
 
 /** The page, for whoever may see one: the rest is sent to sign in, and comes back. */
-function Gate({ route, params }: { readonly route: Route; readonly params: Params }) {
+function Gate({ route, params }: RouteProps) {
   const { kind } = useStore(session);
   const { pathname, search } = useLocation();
   const stranger = kind === "anonymous" && !route.open;
@@ -76,35 +104,40 @@ function Gate({ route, params }: { readonly route: Route; readonly params: Param
   return <route.page params={params} />;
 }
 
-interface NavigationProps {
-  readonly pathname: string;
-  readonly onFollow: () => void;
-}
-
-function Navigation({ pathname, onFollow }: NavigationProps) {
+function Navigation({ onFollow }: { readonly onFollow: () => void }) {
   const current = useStore(session);
   const project = useProject();
   const items = navigationOf("who" in current ? current.who : null, project);
-  return <SideNavigation activeHref={section(pathname)} items={items} onFollow={onFollow} />;
+  const [section = { href: HOME }] = useTrail();
+  return <SideNavigation activeHref={section.href} items={items} onFollow={onFollow} />;
 }
 
-/** The page of the navigation that an address belongs to. */
-function section(pathname: string): string {
-  const [first, second, third] = pathname.split("/").filter((part) => part !== "");
-  if (first === "projects" && third !== undefined) return `/projects/${second}/${third}`;
-  if (first === "admin" && second === "nodes") return "/admin/capacity";
-  if (first === "artifact-sources") return "/artifacts";
-  if (first === "admin") return `/admin/${second}`;
-  return `/${first ?? ""}`;
-}
-
-function Breadcrumbs({ route, pathname }: { readonly route: Route; readonly pathname: string }) {
+function Breadcrumbs() {
   const project = useProject();
-  const trail = [{ text: "GPUaaS", href: HOME }];
-  if (project !== null && pathname.startsWith("/projects/")) {
-    trail.push({ text: project.display_name, href: `/projects/${project.id}/instances` });
-  }
-  return <BreadcrumbGroup items={[...trail, { text: route.title, href: pathname }]} />;
+  const current = useStore(session);
+  const [section, ...inside] = useTrail();
+  const items = navigationOf("who" in current ? current.who : null, project);
+  // A page that is not offered to this person does not lead to where they are.
+  const offered = section !== undefined && (inside.length === 0 || offers(items, section.href));
+  const trail = offered ? [section, ...inside] : inside;
+  const home = { text: "GPUaaS", href: HOME };
+  const inProject = project !== null && trail[0]?.href.startsWith("/projects/");
+  const place = inProject
+    ? [{ text: project.display_name, href: `/projects/${project.id}/instances` }]
+    : [];
+  return <BreadcrumbGroup items={[home, ...place, ...trail]} />;
+}
+
+/** The pages that lead to the one that is shown, and itself; what is not in the address is in the project
+ * the person works in. */
+function useTrail(): readonly { text: string; href: string }[] {
+  const { route, params } = useRoute();
+  const project = useProject();
+  const known = { ...(project === null ? {} : { project_id: project.id }), ...params };
+  return trailOf(routes, route).flatMap((one) => {
+    const href = addressOf(one, known);
+    return href === null ? [] : [{ text: one.title, href }];
+  });
 }
 
 function Notices() {

@@ -103,7 +103,10 @@ const COLUMNS = [
       why === null ? (
         <StatusIndicator type="success">Yes</StatusIndicator>
       ) : (
-        <StatusIndicator type="stopped">{why}</StatusIndicator>
+        <>
+          <StatusIndicator type="stopped">No</StatusIndicator>
+          <Box color="text-body-secondary">{why}</Box>
+        </>
       ),
   },
 ];

@@ -1,5 +1,6 @@
-/** The allocations of a project, each with the reason why it cannot be chosen, where there is one: what
- * people are not offered they are told about. Used by the allocation picker and the review of a deploy. */
+/** The allocations of a project with their kinds; and as offers, each with the reason why it cannot be
+ * chosen, where there is one: what people are not offered they are told about. Used by the allocation
+ * picker, the review of a deploy and the page of an instance. */
 
 import { api, call } from "../api/client.ts";
 import type { Allocation, AppInstance, Place, Schemas, Sku } from "../api/contract.ts";
@@ -7,9 +8,12 @@ import { pageQuery, readPages } from "../api/pages.ts";
 import { Problem } from "../api/problem.ts";
 import { type Live, useLive } from "../live/use-live.ts";
 
-export interface Offer {
+export interface Machine {
   readonly allocation: Allocation;
   readonly sku: Sku | null;
+}
+
+export interface Offer extends Machine {
   /** Why it is not offered; null when it is. */
   readonly why: string | null;
 }
@@ -26,24 +30,46 @@ export function useOffers(place: Place, instance?: AppInstance): Live<readonly O
   );
 }
 
+/** What the project holds: what it is called and what kind it is, without asking what policy thinks. */
+export function useMachines({ project_id: projectId }: Place): Live<readonly Machine[]> {
+  return useLive(
+    projectId === null ? null : `machines:${projectId}`,
+    (signal) => readMachines(projectId ?? "", signal),
+    { on: ({ type }) => type.startsWith("capacity.") },
+  );
+}
+
 async function readOffers(
   projectId: string,
   instance: AppInstance | null,
   signal: AbortSignal,
 ): Promise<readonly Offer[]> {
+  const machines = await readMachines(projectId, signal);
+  const denied = await readDenials(
+    projectId,
+    machines.map(({ allocation }) => allocation),
+    signal,
+  );
+  return machines
+    .map(({ allocation, sku }) => ({
+      allocation,
+      sku,
+      why: reason(allocation, instance) ?? denials(denied, allocation),
+    }))
+    .sort(byOffer);
+}
+
+async function readMachines(projectId: string, signal: AbortSignal): Promise<readonly Machine[]> {
   const [allocations, skus] = await Promise.all([
     readAllocations(projectId, signal),
     readSkus(signal),
   ]);
-  const held = allocations.filter(({ status }) => status !== "released");
-  const denied = await readDenials(projectId, held, signal);
-  return held
+  return allocations
+    .filter(({ status }) => status !== "released")
     .map((allocation) => ({
       allocation,
       sku: skus.find(({ name }) => name === allocation.sku) ?? null,
-      why: reason(allocation, instance) ?? denials(denied, allocation),
-    }))
-    .sort(byOffer);
+    }));
 }
 
 /** Those that can be chosen first, each part by name. */

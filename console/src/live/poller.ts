@@ -39,7 +39,8 @@ export const NOTHING_READ: Reading<never> = {
   retryAt: null,
 };
 
-const PATIENCE_MS = 10_000;
+/** How long one read may take. */
+export const PATIENCE_MS = 10_000;
 
 export function startPoller<T>({ read, intervalMs, onReading }: PollerOptions<T>): Poller {
   let reading: Reading<T> = NOTHING_READ;

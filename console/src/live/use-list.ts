@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 import { type Pages, type ReadPage, readPages } from "../api/pages.ts";
-import { type Live, type LiveOptions, useLive } from "./use-live.ts";
+import { keptReadings, type Live, type LiveOptions, useLive } from "./use-live.ts";
 
 export interface LiveList<T> extends Omit<Live<Pages<T>>, "value"> {
   readonly items: readonly T[] | null;
@@ -14,7 +14,7 @@ export interface LiveList<T> extends Omit<Live<Pages<T>>, "value"> {
 export function useList<T>(
   key: string | null,
   read: ReadPage<T>,
-  options: LiveOptions = {},
+  options: LiveOptions<Pages<T>> = {},
 ): LiveList<T> {
   const [wanted, setWanted] = useState({ key, pages: 1 });
   const pages = wanted.key === key ? wanted.pages : 1;
@@ -29,6 +29,15 @@ export function useList<T>(
     more: live.value?.more ?? false,
     readMore: () => setWanted({ key, pages: pages + 1 }),
   };
+}
+
+/** The row of this id in a list that was read under `key` and a place: a seed for the page it leads to. */
+export function rowOf<T extends { readonly id: string }>(key: string, id: string): T | null {
+  for (const list of keptReadings(`${key}:`)) {
+    const found = (list as Pages<T> | null)?.items.find((row) => row.id === id);
+    if (found !== undefined) return found;
+  }
+  return null;
 }
 
 /** Something that is all here already, as a table wants it. */

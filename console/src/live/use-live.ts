@@ -6,6 +6,7 @@
 import { useEffect, useEffectEvent, useState } from "react";
 import type { CloudEvent } from "../api/contract.ts";
 import type { Problem } from "../api/problem.ts";
+import { beginAhead, forgetAhead, takeAhead } from "./ahead.ts";
 import { connectionForget, connectionReport } from "./connection.ts";
 import { onPlatformEvent, onRefresh } from "./events.ts";
 import { NOTHING_READ, type Reading, startPoller } from "./poller.ts";
@@ -18,10 +19,12 @@ export interface Live<T> {
   readonly readNow: () => void;
 }
 
-export interface LiveOptions {
+export interface LiveOptions<T> {
   /** Whether an event says that this may have changed. Without it none does. */
   readonly on?: (event: CloudEvent) => boolean;
   readonly everyMs?: number;
+  /** What is known of it from elsewhere, such as its row of a list: shown until it was read itself. */
+  readonly seed?: () => T | null;
 }
 
 const EVERY_MS = 30_000;
@@ -35,21 +38,23 @@ const kept = new Map<string, Reading<unknown>>();
 export function useLive<T>(
   key: string | null,
   read: (signal: AbortSignal) => Promise<T>,
-  { on, everyMs = EVERY_MS }: LiveOptions = {},
+  { on, everyMs = EVERY_MS, seed = nothing }: LiveOptions<T> = {},
 ): Live<T> {
-  const [current, setCurrent] = useState<Current<T>>(() => ({
-    key,
-    reading: recall<T>(key),
-  }));
+  const [current, setCurrent] = useState<Current<T>>(() => ({ key, reading: recall(key, seed) }));
   const [handle] = useState<{ readNow: () => void }>(() => ({ readNow: () => undefined }));
   const readLatest = useEffectEvent(read);
   const concerns = useEffectEvent((event: CloudEvent) => on?.(event) ?? false);
+  const seedLatest = useEffectEvent(seed);
+  if (key !== null && !kept.has(key) && !shared.has(key)) {
+    beginAhead(key, read, (value) => keepFirst(key, value));
+  }
 
   useEffect(() => {
     if (key === null) return;
     const reader: Reader<T> = {
       read: (signal) => readLatest(signal),
       concerns: (event) => concerns(event),
+      seed: () => seedLatest(),
       onReading: (reading) => setCurrent((before) => changed(before, { key, reading })),
     };
     const joined = join(key, everyMs, reader as Reader<unknown>);
@@ -58,7 +63,7 @@ export function useLive<T>(
   }, [key, everyMs, handle]);
 
   // The first render after the key has changed shows what is known of the new one.
-  const reading = current.key === key ? current.reading : recall<T>(key);
+  const reading = current.key === key ? current.reading : recall(key, seed);
   return {
     value: reading.value,
     problem: reading.problem,
@@ -70,12 +75,21 @@ export function useLive<T>(
 /** Forgets everything that was read: another person may be next. */
 export function forgetReadings(): void {
   kept.clear();
+  forgetAhead();
+}
+
+/** What was read under keys that begin so. */
+export function* keptReadings(prefix: string): Iterable<unknown> {
+  for (const [key, { value }] of kept) {
+    if (key.startsWith(prefix)) yield value;
+  }
 }
 
 /** One place on the screen that shows what a key names. */
 interface Reader<T> {
   readonly read: (signal: AbortSignal) => Promise<T>;
   readonly concerns: (event: CloudEvent) => boolean;
+  readonly seed: () => T | null;
   readonly onReading: (reading: Reading<T>) => void;
 }
 
@@ -88,9 +102,11 @@ const shared = new Map<string, Shared>();
 
 /** Takes part in the reading of a key; the first begins it, the last to leave ends it. */
 function join(key: string, everyMs: number, reader: Reader<unknown>) {
+  const known = recall(key, reader.seed);
+  if (known.value !== null) keep(key, known);
   const { readers, watch } = shared.get(key) ?? begin(key, everyMs, reader);
   readers.add(reader);
-  if (kept.has(key)) reader.onReading(recall(key));
+  if (known.value !== null) reader.onReading(known);
   return {
     readNow: watch.readNow,
     leave() {
@@ -110,7 +126,7 @@ function begin(key: string, everyMs: number, first: Reader<unknown>): Shared {
     read(signal) {
       // Whoever is still there asks; all of them would ask the same.
       const [reader = first] = readers;
-      return reader.read(signal);
+      return takeAhead(key) ?? reader.read(signal);
     },
     concerns: (event) => [...readers].some((reader) => reader.concerns(event)),
     onReading(reading) {
@@ -125,9 +141,11 @@ function begin(key: string, everyMs: number, first: Reader<unknown>): Shared {
   return made;
 }
 
-/** The new reading; with the value there was, when it is the same: nothing has to be drawn again. */
+/** The new reading; with the value there was when it could not be read now, and when it is the same:
+ * nothing has to be drawn again. */
 function settled<T>(before: Reading<T>, now: Reading<T>): Reading<T> {
   if (before.value === null || before.value === now.value) return now;
+  if (now.problem !== null) return { ...now, value: before.value, readAt: before.readAt };
   const same = JSON.stringify(before.value) === JSON.stringify(now.value);
   return same ? { ...now, value: before.value } : now;
 }
@@ -197,9 +215,20 @@ function watchReading<T>({ read, concerns, everyMs, onReading }: WatchOptions<T>
   };
 }
 
-function recall<T>(key: string | null): Reading<T> {
-  const known = key === null ? undefined : kept.get(key);
-  return (known as Reading<T> | undefined) ?? NOTHING_READ;
+function recall<T>(key: string | null, seed: () => T | null = nothing): Reading<T> {
+  if (key === null) return NOTHING_READ;
+  const known = kept.get(key) as Reading<T> | undefined;
+  if (known !== undefined && known.value !== null) return known;
+  return { ...NOTHING_READ, value: seed() };
+}
+
+function nothing(): null {
+  return null;
+}
+
+/** Keeps what was read ahead of its page. */
+function keepFirst(key: string, value: unknown): void {
+  if (!kept.has(key)) keep(key, { ...NOTHING_READ, value, readAt: Date.now() });
 }
 
 function keep(key: string, reading: Reading<unknown>): void {

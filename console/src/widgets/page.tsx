@@ -6,7 +6,8 @@ import ContentLayout from "@cloudscape-design/components/content-layout";
 import Header from "@cloudscape-design/components/header";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import Spinner from "@cloudscape-design/components/spinner";
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, useDeferredValue, useEffect } from "react";
+import { useAhead } from "../live/ahead.ts";
 import type { Live } from "../live/use-live.ts";
 import { ProblemAlert } from "./problem-alert.tsx";
 
@@ -23,16 +24,30 @@ export function Page({ title, info, description, actions, children }: PageProps)
     document.title = `${title} · GPUaaS`;
   }, [title]);
   return (
-    <ContentLayout
-      header={
-        <Header variant="h1" description={description} actions={actions} info={info}>
-          {title}
-        </Header>
-      }
-    >
-      <SpaceBetween size="l">{children}</SpaceBetween>
-    </ContentLayout>
+    <>
+      <ContentLayout
+        header={
+          <Header variant="h1" description={description} actions={actions} info={info}>
+            {title}
+          </Header>
+        }
+      >
+        <SpaceBetween size="l">{children}</SpaceBetween>
+      </ContentLayout>
+      <Awaited />
+    </>
   );
+}
+
+/** Stands last on a page: when it is its turn, all that the page reads at first has begun. */
+function Awaited() {
+  useAhead();
+  return null;
+}
+
+/** What is below the first screen: drawn right behind it. */
+export function Later({ children }: { readonly children: ReactNode }) {
+  return useDeferredValue<boolean>(true, false) && children;
 }
 
 interface LoadedProps<T> {
@@ -46,12 +61,17 @@ export function Loaded<T>({ live, children }: LoadedProps<T>) {
     <>
       <ReadProblem live={live} />
       {live.value !== null && children(live.value)}
-      {live.loading && (
-        <Box textAlign="center" padding="xl">
-          <Spinner size="large" />
-        </Box>
-      )}
+      {live.loading && <Reading />}
     </>
+  );
+}
+
+/** In the place of what is being read. */
+export function Reading() {
+  return (
+    <Box textAlign="center" padding="xl">
+      <Spinner size="large" />
+    </Box>
   );
 }
 

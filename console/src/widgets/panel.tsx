@@ -19,10 +19,13 @@ import type {
 import { isJsonObject } from "../api/contract.ts";
 import { readAt } from "../forms/pointers.ts";
 import { patiently } from "../live/patiently.ts";
+import { componentTitle } from "../manifest/placement.ts";
 import { Conditions } from "./conditions.tsx";
 import { Markdown } from "./markdown.tsx";
-import { Status } from "./status.tsx";
+import { isUnreachable, Status } from "./status.tsx";
+import { MOST, pictureHeight, placed } from "./topology-layout.ts";
 import { Value } from "./value.tsx";
+import { sentence } from "./words.ts";
 
 const Topology = lazy(async () => ({
   default: (await patiently(() => import("./topology.tsx"))).Topology,
@@ -71,11 +74,7 @@ function content(panel: Panel, scene: PanelScene): ReactNode | null {
       return <StatusFacts panel={panel} source={source} manifest={scene.manifest} />;
     case "topology":
       if (scene.members.length === 0) return null;
-      return (
-        <Suspense fallback={<Box>Drawing the topology</Box>}>
-          <Topology scene={scene} edges={panel.edges ?? []} />
-        </Suspense>
-      );
+      return <Picture scene={scene} edges={panel.edges ?? []} />;
     case "markdown":
       return markdown(panel, source);
     default:
@@ -100,6 +99,44 @@ function sourceOf(panel: Panel, scene: PanelScene): unknown {
     default:
       return undefined;
   }
+}
+
+interface PictureProps {
+  readonly scene: PanelScene;
+  readonly edges: readonly { source: string; target: string; label?: string }[];
+}
+
+/** The frame of the topology, and its words; what is in it is drawn when the rest of the page stands. */
+function Picture({ scene, edges }: PictureProps) {
+  const { members, manifest } = scene;
+  const boxes = placed(members.slice(0, MOST), manifest);
+  return (
+    <>
+      <div
+        className="topology"
+        style={{ height: pictureHeight(boxes) }}
+        role="img"
+        aria-label={inWords(members, manifest)}
+      >
+        <Suspense>
+          <Topology scene={scene} boxes={boxes} edges={edges} />
+        </Suspense>
+      </div>
+      {members.length > MOST && (
+        <div>
+          The first {MOST} of {members.length} members are drawn; the table of members has all.
+        </div>
+      )}
+    </>
+  );
+}
+
+function inWords(members: readonly Member[], manifest: Manifest): string {
+  const parts = members.map(
+    ({ component_key, status, conditions }) =>
+      `${componentTitle(manifest, component_key)}: ${sentence(status)}${isUnreachable(conditions) ? ", unreachable" : ""}`,
+  );
+  return `Topology. ${parts.join("; ")}`;
 }
 
 type Kind<K extends Panel["kind"]> = Extract<Panel, { kind: K }>;

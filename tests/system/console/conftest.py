@@ -20,6 +20,7 @@ from playwright.async_api import (
     BrowserContext,
     ConsoleMessage,
     Page,
+    StorageState,
     async_playwright,
     expect,
 )
@@ -63,9 +64,18 @@ async def browser(anyio_backend: str) -> AsyncIterator[Browser]:
         await made.close()
 
 
+@pytest.fixture(scope="session")
+def signed_in() -> dict[str | None, StorageState]:
+    """What a browser keeps of those who have signed in: they come back as they left."""
+    return {}
+
+
 @pytest.fixture
-async def visit(browser: Browser, site: Ground) -> AsyncIterator[Visit]:
-    """Open the console as somebody who was never here; signed in when an email is given.
+async def visit(
+    browser: Browser, site: Ground, signed_in: dict[str | None, StorageState]
+) -> AsyncIterator[Visit]:
+    """Open the console as somebody who was never here; signed in when an email is given, by hand
+    the first time.
 
     What the page complains of fails the test, but for answers it must be able to take.
     """
@@ -75,17 +85,22 @@ async def visit(browser: Browser, site: Ground) -> AsyncIterator[Visit]:
     async def open_(email: str | None = None, *, examined: bool = False) -> Page:
         context = await browser.new_context(
             base_url=site.home,
+            storage_state=signed_in.get(email),
             viewport={"width": 1280, "height": 900},
             locale="en-GB",
             bypass_csp=examined,  # what examines a page is a stranger to its policy
+            reduced_motion="reduce" if examined else None,  # and judges colours at rest
         )
         contexts.append(context)
         page = steady(await context.new_page())
         page.set_default_timeout(45_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: _listen(message, complaints))
-        if email is not None:
+        if email in signed_in:
+            await page.goto("/home")
+        elif email is not None:
             await sign_in(page, email)
+            signed_in[email] = await context.storage_state()
         return page
 
     yield open_
@@ -103,6 +118,8 @@ async def picture() -> Picture:
         if folder is None:
             return
         await page.set_viewport_size({"width": 1280, "height": height})
+        for notice in await page.get_by_role("button", name="Dismiss", exact=True).all():
+            await notice.click()
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             await page.wait_for_timeout(300)  # the colours fade over

@@ -16,12 +16,13 @@ import { placeOf, useProjects, useTenantNames } from "../../app/place.ts";
 import type { PageProps } from "../../app/router.tsx";
 import { FormDialog } from "../../forms/form-dialog.tsx";
 import { readSkus } from "../../forms/use-offers.ts";
+import { rowOf } from "../../live/use-list.ts";
 import { useLive } from "../../live/use-live.ts";
 import { money, skuText } from "../../manifest/price.ts";
 import { AllocationStatus } from "../../widgets/allocation-table.tsx";
 import { Copy, CopyBlock } from "../../widgets/copy.tsx";
 import { Moment } from "../../widgets/moment.tsx";
-import { Loaded, Page } from "../../widgets/page.tsx";
+import { Later, Loaded, Page } from "../../widgets/page.tsx";
 import { BoundMembers } from "./bound-members.tsx";
 import { GrantTable } from "./grants.tsx";
 
@@ -36,7 +37,10 @@ export default function AllocationPage({ params }: PageProps) {
           signal,
         }),
       ),
-    { on: ({ subject, type }) => subject === id || type.startsWith("apps.") },
+    {
+      on: ({ subject, type }) => subject === id || type.startsWith("apps."),
+      seed: () => rowOf<Allocation>("allocations", id),
+    },
   );
   const [releasing, setReleasing] = useState(false);
   const can = useCan();
@@ -141,7 +145,9 @@ function AllocationView({ allocation }: { readonly allocation: Allocation }) {
         <BoundMembers instanceId={allocation.bound_instance_id} allocationId={allocation.id} />
       )}
       <WayIn allocation={allocation} />
-      <GrantTable allocation={allocation} />
+      <Later>
+        <GrantTable allocation={allocation} />
+      </Later>
     </SpaceBetween>
   );
 }

@@ -18,7 +18,7 @@ import { useManifest } from "../../manifest/use-manifest.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { EntitlementTable } from "../../widgets/entitlements.tsx";
-import { Loaded, Page } from "../../widgets/page.tsx";
+import { Later, Loaded, Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { sentence } from "../../widgets/words.ts";
 
@@ -61,7 +61,9 @@ export default function AppPage({ params }: PageProps) {
             {manifest !== null && <Needs manifest={manifest} publisher={found.publisher} />}
             <Versions versions={found.versions} />
             {can("catalog.entitlement.read", place) && (
-              <EntitlementTable scope={{ kind: "project", id: projectId }} slug={slug} />
+              <Later>
+                <EntitlementTable scope={{ kind: "project", id: projectId }} slug={slug} />
+              </Later>
             )}
           </SpaceBetween>
         )}

@@ -10,7 +10,6 @@ import { useState } from "react";
 import { isJsonObject, type JsonObject } from "../../api/contract.ts";
 import { useCan } from "../../app/access.ts";
 import { placeOf } from "../../app/place.ts";
-import { useOffers } from "../../forms/use-offers.ts";
 import { Answers } from "../../widgets/answers.tsx";
 import { EventTable } from "../../widgets/event-table.tsx";
 import { JsonView } from "../../widgets/json-view.tsx";
@@ -18,7 +17,7 @@ import { Markdown } from "../../widgets/markdown.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { SettingsDialog } from "./settings-dialog.tsx";
-import type { InstanceTabProps } from "./view.ts";
+import { type InstanceTabProps, machineName } from "./view.ts";
 
 /** The access bundle: everything in it can be copied. */
 export function AccessTab({ instance }: InstanceTabProps) {
@@ -83,17 +82,15 @@ export function DetailTab({ instance, members }: InstanceTabProps) {
   );
 }
 
-export function SettingsTab({ instance, manifest }: InstanceTabProps) {
+export function SettingsTab({ instance, manifest, machines }: InstanceTabProps) {
   const { settings, settings_revision, settings_applied_revision } = instance;
-  const offers = useOffers(placeOf(instance), instance);
   const [changing, setChanging] = useState(false);
   const deploy = manifest?.operations.find(({ purpose }) => purpose === "deploy");
   const form = deploy?.input;
   const may =
     useCan()("apps.instance.update", placeOf(instance)) &&
     !["deleting", "deleted"].includes(instance.status);
-  const nameOf = (id: string) =>
-    offers.value?.find(({ allocation }) => allocation.id === id)?.allocation.name ?? id;
+  const nameOf = (id: string) => machineName(machines, id);
   return (
     <Container
       header={

@@ -4,19 +4,19 @@ import Badge from "@cloudscape-design/components/badge";
 import Container from "@cloudscape-design/components/container";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Link from "@cloudscape-design/components/link";
-import SpaceBetween from "@cloudscape-design/components/space-between";
 import Tabs from "@cloudscape-design/components/tabs";
 import { useEffect, useState } from "react";
-import type { AppInstance, Manifest, Member, Operation } from "../../api/contract.ts";
-import { chooseProject, chosenProject } from "../../app/place.ts";
+import type { AppInstance, Manifest, Member } from "../../api/contract.ts";
+import { chooseProject, chosenProject, placeOf } from "../../app/place.ts";
 import { type PageProps, useQuery } from "../../app/router.tsx";
-import type { LiveList } from "../../live/use-list.ts";
+import { useMachines } from "../../forms/use-offers.ts";
+import type { Live } from "../../live/use-live.ts";
 import { topologyTitle } from "../../manifest/placement.ts";
 import { useManifest } from "../../manifest/use-manifest.ts";
 import { Conditions } from "../../widgets/conditions.tsx";
 import { Copy } from "../../widgets/copy.tsx";
 import { Moment } from "../../widgets/moment.tsx";
-import { Loaded, Page } from "../../widgets/page.tsx";
+import { Loaded, Page, Reading, ReadProblem } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { WaysOut } from "../../widgets/ways-out.tsx";
 import { ActionDialog } from "./action-dialog.tsx";
@@ -26,19 +26,11 @@ import { MembersTab } from "./members-tab.tsx";
 import { HistoryTab, UnderWay } from "./operations-view.tsx";
 import { OverviewTab } from "./overview-tab.tsx";
 import { currentOperations, useInstance, useMembers, useOperations } from "./read.ts";
+import type { InstanceTabProps } from "./view.ts";
 
 export default function InstancePage({ params }: PageProps) {
-  const id = params.instance_id ?? "";
-  const instance = useInstance(id);
-  const members = useMembers(id);
-  const operations = useOperations(id);
-  const version = useManifest(
-    instance.value?.app_slug ?? null,
-    instance.value?.app_version ?? null,
-  );
-  const manifest = version.value?.manifest ?? null;
+  const instance = useInstance(params.instance_id ?? "");
   useProjectOf(instance.value);
-
   if (instance.value === null) {
     return (
       <Page title="Instance">
@@ -46,32 +38,31 @@ export default function InstancePage({ params }: PageProps) {
       </Page>
     );
   }
-  return (
-    <InstanceView
-      instance={instance.value}
-      members={members.value ?? []}
-      operations={operations}
-      manifest={manifest}
-      problem={<Loaded live={instance}>{() => null}</Loaded>}
-    />
-  );
+  return <InstanceView instance={instance.value} live={instance} />;
 }
 
 interface InstanceViewProps {
   readonly instance: AppInstance;
-  readonly members: readonly Member[];
-  readonly operations: LiveList<Operation>;
-  readonly manifest: Manifest | null;
-  readonly problem: React.ReactNode;
+  readonly live: Live<AppInstance>;
 }
 
-function InstanceView({ instance, members, operations, manifest, problem }: InstanceViewProps) {
+/** What is known of the instance stands at once; the rest when all of it is read, drawn once. */
+function InstanceView({ instance, live }: InstanceViewProps) {
+  const members = useMembers(instance.id);
+  const operations = useOperations(instance.id);
+  const version = useManifest(instance.app_slug, instance.app_version);
+  const machines = useMachines(placeOf(instance));
+  const reads = [members, operations, version, machines];
+  const manifest = version.value?.manifest ?? null;
   const [asking, setAsking] = useState<Asking | null>(null);
-  const [tab, setTab] = useQuery("tab");
-  const current = currentOperations(operations.items ?? [], instance);
-  const removal = manifest?.operations.find(({ purpose }) => purpose === "delete") ?? null;
-  const view = { instance, members, manifest, operations, onAsk: setAsking };
-
+  const view = {
+    instance,
+    manifest,
+    members: members.value ?? [],
+    operations,
+    machines: machines.value ?? [],
+    onAsk: setAsking,
+  };
   return (
     <Page
       title={instance.display_name || instance.resource_name}
@@ -82,8 +73,30 @@ function InstanceView({ instance, members, operations, manifest, problem }: Inst
         )
       }
     >
-      {problem}
-      <Summary instance={instance} members={members} manifest={manifest} />
+      <ReadProblem
+        live={[live, members, operations, version].find(({ problem }) => problem !== null) ?? live}
+      />
+      <Summary instance={instance} members={members.value} manifest={manifest} />
+      {reads.some(({ loading }) => loading) ? <Reading /> : <Whole {...view} />}
+      {asking !== null && manifest !== null && (
+        <ActionDialog
+          asking={asking}
+          manifest={manifest}
+          instance={instance}
+          members={view.members}
+          onClose={() => setAsking(null)}
+        />
+      )}
+    </Page>
+  );
+}
+
+function Whole(view: InstanceTabProps) {
+  const { instance, members, operations, manifest, onAsk } = view;
+  const [tab, setTab] = useQuery("tab");
+  const removal = manifest?.operations.find(({ purpose }) => purpose === "delete") ?? null;
+  return (
+    <>
       <Conditions
         conditions={instance.conditions.filter(({ type }) => type !== "controller_absent")}
       />
@@ -92,12 +105,14 @@ function InstanceView({ instance, members, operations, manifest, problem }: Inst
           actions={instance.next_actions}
           instance={instance}
           absence={instance.absence}
-          {...(removal === null
-            ? {}
-            : { onDelete: () => setAsking({ spec: removal, members: [] }) })}
+          {...(removal === null ? {} : { onDelete: () => onAsk({ spec: removal, members: [] }) })}
         />
       )}
-      <UnderWay operations={current} manifest={manifest} members={members} />
+      <UnderWay
+        operations={currentOperations(operations.items ?? [], instance)}
+        manifest={manifest}
+        members={members}
+      />
       <Tabs
         activeTabId={tab || "overview"}
         onChange={({ detail }) => setTab(detail.activeTabId)}
@@ -105,7 +120,7 @@ function InstanceView({ instance, members, operations, manifest, problem }: Inst
           { id: "overview", label: "Overview", content: <OverviewTab {...view} /> },
           {
             id: "members",
-            label: `Members (${members.filter(({ status }) => status !== "removed").length})`,
+            label: `Members (${members.filter(isThere).length})`,
             content: <MembersTab {...view} />,
           },
           { id: "operations", label: "History", content: <HistoryTab {...view} /> },
@@ -115,57 +130,56 @@ function InstanceView({ instance, members, operations, manifest, problem }: Inst
           { id: "settings", label: "Settings", content: <SettingsTab {...view} /> },
         ]}
       />
-      {asking !== null && manifest !== null && (
-        <ActionDialog
-          asking={asking}
-          manifest={manifest}
-          instance={instance}
-          members={members}
-          onClose={() => setAsking(null)}
-        />
-      )}
-    </Page>
+    </>
   );
 }
 
 interface SummaryProps {
   readonly instance: AppInstance;
-  readonly members: readonly Member[];
+  /** Null until they were read. */
+  readonly members: readonly Member[] | null;
   readonly manifest: Manifest | null;
 }
 
 function Summary({ instance, members, manifest }: SummaryProps) {
-  const live = members.filter(({ status }) => status !== "removed");
-  const machines = new Set(live.map(({ allocation_id }) => allocation_id)).size;
   return (
     <Container>
-      <SpaceBetween size="s">
-        <KeyValuePairs
-          columns={4}
-          items={[
-            { label: "Status", value: <Status word={instance.status} /> },
-            { label: "Health", value: <Status word={instance.health} /> },
-            {
-              label: "Topology",
-              value: `${topologyTitle(manifest, instance.topology)}, ${machines} ${machines === 1 ? "machine" : "machines"}`,
-            },
-            { label: "Version that runs", value: instance.runtime_version || "–" },
-            { label: "Name", value: <Copy text={instance.resource_name} what="the name" /> },
-            { label: "Id", value: <Copy text={instance.id} what="the id" /> },
-            {
-              label: "Correlation id",
-              value: (
-                <Link href={`/correlations/${encodeURIComponent(instance.correlation_id)}`}>
-                  {instance.correlation_id}
-                </Link>
-              ),
-            },
-            { label: "Created", value: <Moment at={instance.created_at} /> },
-          ]}
-        />
-      </SpaceBetween>
+      <KeyValuePairs
+        columns={4}
+        items={[
+          { label: "Status", value: <Status word={instance.status} /> },
+          { label: "Health", value: <Status word={instance.health} /> },
+          {
+            label: "Topology",
+            value: `${topologyTitle(manifest, instance.topology)}${counted(members)}`,
+          },
+          { label: "Version that runs", value: instance.runtime_version || "–" },
+          { label: "Name", value: <Copy text={instance.resource_name} what="the name" /> },
+          { label: "Id", value: <Copy text={instance.id} what="the id" /> },
+          {
+            label: "Correlation id",
+            value: (
+              <Link href={`/correlations/${encodeURIComponent(instance.correlation_id)}`}>
+                {instance.correlation_id}
+              </Link>
+            ),
+          },
+          { label: "Created", value: <Moment at={instance.created_at} /> },
+        ]}
+      />
     </Container>
   );
+}
+
+/** On how many machines it is, where that is not said yet; nothing until it was read. */
+function counted(members: readonly Member[] | null): string {
+  if (members === null) return "";
+  const machines = new Set(members.filter(isThere).map(({ allocation_id }) => allocation_id));
+  return machines.size > 1 ? ` (${machines.size})` : "";
+}
+
+function isThere({ status }: Member): boolean {
+  return status !== "removed";
 }
 
 /** A link to an instance of another project moves the person there. */

@@ -5,9 +5,7 @@ import Link from "@cloudscape-design/components/link";
 import Toggle from "@cloudscape-design/components/toggle";
 import { useState } from "react";
 import type { Manifest, Member } from "../../api/contract.ts";
-import { placeOf } from "../../app/place.ts";
 import { useQuery } from "../../app/router.tsx";
-import { useOffers } from "../../forms/use-offers.ts";
 import { wholeList } from "../../live/use-list.ts";
 import { componentTitle } from "../../manifest/placement.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
@@ -15,15 +13,12 @@ import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { MemberStatus, Status } from "../../widgets/status.tsx";
 import { MemberActions } from "./actions.tsx";
-import type { InstanceTabProps } from "./view.ts";
+import { type InstanceTabProps, machineName } from "./view.ts";
 
-export function MembersTab({ instance, members, manifest, onAsk }: InstanceTabProps) {
+export function MembersTab({ instance, members, manifest, machines, onAsk }: InstanceTabProps) {
   const [chosenIds, setChosenIds] = useState<readonly string[]>([]);
   const [removed, setRemoved] = useQuery("removed");
-  const offers = useOffers(placeOf(instance), instance);
-  const names = new Map(
-    (offers.value ?? []).map(({ allocation }) => [allocation.id, allocation.name]),
-  );
+  const nameOf = (id: string) => machineName(machines, id);
   const shown = members.filter(({ status }) => removed === "1" || status !== "removed");
   const chosen = shown.filter(({ id }) => chosenIds.includes(id));
   return (
@@ -32,13 +27,13 @@ export function MembersTab({ instance, members, manifest, onAsk }: InstanceTabPr
       title="Members"
       list={wholeList(shown)}
       idOf={({ id }) => id}
-      columns={columns(manifest, names)}
+      columns={columns(manifest, nameOf)}
       selecting={{
         chosen,
         onChange: (items) => setChosenIds(items.map(({ id }) => id)),
         disabled: ({ status }) => status === "removed",
         label: ({ component_key, allocation_id }) =>
-          `${componentTitle(manifest, component_key)} on ${names.get(allocation_id) ?? allocation_id}`,
+          `${componentTitle(manifest, component_key)} on ${nameOf(allocation_id)}`,
       }}
       actions={
         manifest !== null && (
@@ -60,9 +55,9 @@ export function MembersTab({ instance, members, manifest, onAsk }: InstanceTabPr
 
 function columns(
   manifest: Manifest | null,
-  names: ReadonlyMap<string, string>,
+  nameOf: (allocationId: string) => string,
 ): readonly Column<Member>[] {
-  const machine = ({ allocation_id }: Member) => names.get(allocation_id) ?? allocation_id;
+  const machine = ({ allocation_id }: Member) => nameOf(allocation_id);
   return [
     {
       id: "component",

@@ -6,14 +6,14 @@ import Header from "@cloudscape-design/components/header";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
-import Spinner from "@cloudscape-design/components/spinner";
 import type { AppInstance, Manifest, Member, Panel } from "../../api/contract.ts";
-import { placeOf, useProject, useTenantNames } from "../../app/place.ts";
-import { useOffers } from "../../forms/use-offers.ts";
+import { useProject, useTenantNames } from "../../app/place.ts";
+import type { Machine } from "../../forms/use-offers.ts";
 import { priceOf, priceText } from "../../manifest/price.ts";
+import { Later } from "../../widgets/page.tsx";
 import { ManifestPanel } from "../../widgets/panel.tsx";
 import { sentence } from "../../widgets/words.ts";
-import type { InstanceTabProps } from "./view.ts";
+import { type InstanceTabProps, machineName } from "./view.ts";
 
 const PICTURE: Panel = {
   kind: "topology",
@@ -26,44 +26,71 @@ const PICTURE: Panel = {
   label: "/node",
 };
 
-export function OverviewTab({ instance, members, manifest, operations }: InstanceTabProps) {
-  const offers = useOffers(placeOf(instance), instance);
-  if (manifest === null) return <Spinner />;
-  const names = new Map(
-    (offers.value ?? []).map(({ allocation }) => [allocation.id, allocation.name]),
-  );
+const FIRST_PANELS = 2;
+
+export function OverviewTab(view: InstanceTabProps) {
+  const { instance, members, manifest, operations, machines } = view;
+  if (manifest === null) return null;
+  const allocationName = (id: string) => machineName(machines, id);
   const scene = {
     manifest,
     instance,
-    members: members.filter(({ status }) => status !== "removed"),
+    members: ordered(members, manifest, allocationName),
     operations: operations.items ?? [],
-    allocationName: (id: string) => names.get(id) ?? id,
+    allocationName,
   };
   const panels = manifest.panels ?? [];
   const drawn = panels.some(({ kind }) => kind === "topology") ? panels : [PICTURE, ...panels];
+  const draw = (panel: Panel) => <ManifestPanel key={panel.key} panel={panel} scene={scene} />;
   return (
     <SpaceBetween size="l">
-      {drawn.map((panel) => (
-        <ManifestPanel key={panel.key} panel={panel} scene={scene} />
-      ))}
-      <Cost instance={instance} members={scene.members} manifest={manifest} />
+      {drawn.slice(0, FIRST_PANELS).map(draw)}
+      <Later>
+        <SpaceBetween size="l">
+          {drawn.slice(FIRST_PANELS).map(draw)}
+          <Cost
+            instance={instance}
+            members={scene.members}
+            manifest={manifest}
+            machines={machines}
+          />
+        </SpaceBetween>
+      </Later>
     </SpaceBetween>
   );
+}
+
+/** Those that are there, in the manifest's order of components, each by the name of its machine. */
+function ordered(
+  members: readonly Member[],
+  manifest: Manifest,
+  nameOf: (allocationId: string) => string,
+): readonly Member[] {
+  const rank = new Map(manifest.components.map(({ key }, at) => [key, at]));
+  const place = ({ component_key }: Member) => rank.get(component_key) ?? rank.size;
+  const name = ({ node, allocation_id }: Member) => node || nameOf(allocation_id);
+  return members
+    .filter(({ status }) => status !== "removed")
+    .sort(
+      (one, other) =>
+        place(one) - place(other) ||
+        name(one).localeCompare(name(other), undefined, { numeric: true }),
+    );
 }
 
 interface CostProps {
   readonly instance: AppInstance;
   readonly members: readonly Member[];
   readonly manifest: Manifest;
+  readonly machines: readonly Machine[];
 }
 
 /** What the machines under the instance cost, and who pays. */
-function Cost({ instance, members, manifest }: CostProps) {
-  const offers = useOffers(placeOf(instance), instance);
+function Cost({ instance, members, manifest, machines }: CostProps) {
   const project = useProject();
   const tenants = useTenantNames();
   const used = new Set(members.map(({ allocation_id }) => allocation_id));
-  const found = (offers.value ?? []).filter(({ allocation }) => used.has(allocation.id));
+  const found = machines.filter(({ allocation }) => used.has(allocation.id));
   const price = priceOf(
     found.map(({ allocation }) => allocation),
     found.flatMap(({ sku }) => (sku === null ? [] : [sku])),

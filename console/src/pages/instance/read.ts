@@ -4,7 +4,7 @@
 import { api, call } from "../../api/client.ts";
 import type { AppInstance, CloudEvent, Member, Operation } from "../../api/contract.ts";
 import { pageQuery, readPages } from "../../api/pages.ts";
-import { type LiveList, useList } from "../../live/use-list.ts";
+import { type LiveList, rowOf, useList } from "../../live/use-list.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
 
 const MOST_PAGES = 5;
@@ -19,7 +19,7 @@ export function useInstance(id: string): Live<AppInstance> {
           signal,
         }),
       ),
-    { on: (event) => concerns(event, id) },
+    { on: (event) => concerns(event, id), seed: () => rowOf("instances", id) },
   );
 }
 

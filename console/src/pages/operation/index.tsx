@@ -9,6 +9,7 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import { api, call } from "../../api/client.ts";
 import type { Operation, Schemas } from "../../api/contract.ts";
 import type { PageProps } from "../../app/router.tsx";
+import { rowOf } from "../../live/use-list.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
 import { useManifest } from "../../manifest/use-manifest.ts";
 import { Conditions } from "../../widgets/conditions.tsx";
@@ -16,7 +17,7 @@ import { FiveQuestions } from "../../widgets/five-questions.tsx";
 import { JsonView } from "../../widgets/json-view.tsx";
 import { Elapsed, Moment } from "../../widgets/moment.tsx";
 import { OperationSteps } from "../../widgets/operation-steps.tsx";
-import { Loaded, Page } from "../../widgets/page.tsx";
+import { Later, Loaded, Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { TimelineTable, useTimeline } from "../../widgets/timeline.tsx";
 import { WaysOut } from "../../widgets/ways-out.tsx";
@@ -33,7 +34,10 @@ export default function OperationPage({ params }: PageProps) {
           signal,
         }),
       ),
-    { on: ({ appinstanceid }) => appinstanceid === operation.value?.instance_id },
+    {
+      on: ({ appinstanceid }) => appinstanceid === operation.value?.instance_id,
+      seed: () => rowOf("operations", id) ?? rowOf("project-operations", id),
+    },
   );
   return (
     <Page title={operation.value === null ? "Operation" : sentence(operation.value.kind)}>
@@ -89,8 +93,12 @@ function OperationView({ operation }: { readonly operation: Operation }) {
       >
         <OperationSteps operation={operation} spec={spec} />
       </Container>
-      <Asked operation={operation} />
-      <TimelineTable live={timeline} />
+      <Later>
+        <SpaceBetween size="l">
+          <Asked operation={operation} />
+          <TimelineTable live={timeline} />
+        </SpaceBetween>
+      </Later>
     </SpaceBetween>
   );
 }

@@ -4,13 +4,16 @@ import { lazy } from "react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { returnTo, signInHref } from "../../../src/app/return-to.ts";
 import {
+  addressOf,
   HOME,
   matchRoute,
   navigate,
   type Route,
   RouterProvider,
+  trailOf,
   useLocation,
 } from "../../../src/app/router.tsx";
+import { routes } from "../../../src/app/routes.ts";
 
 function Here() {
   const { pathname, search } = useLocation();
@@ -138,5 +141,27 @@ describe("the way back after signing in", () => {
   it("is home when nothing was named", () => {
     expect(returnTo("")).toBe(HOME);
     expect(signInHref("/sign-in?x=1")).toBe("/sign-in");
+  });
+});
+
+describe("the trail to a page", () => {
+  it("leads from the navigation to every page that does not stand in it", () => {
+    for (const route of routes) {
+      const [first] = trailOf(routes, route);
+      expect(first?.within, route.path).toBeUndefined();
+    }
+    const deploy = routes.find(({ title }) => title === "Deploy");
+    expect(deploy && trailOf(routes, deploy).map(({ title }) => title)).toEqual([
+      "Catalog",
+      "App",
+      "Deploy",
+    ]);
+  });
+
+  it("is an address where everything in it is known", () => {
+    const page = lazy(async () => ({ default: () => null }));
+    const route = { path: "/projects/:project_id/instances", title: "Instances", page };
+    expect(addressOf(route, { project_id: "a b" })).toBe("/projects/a%20b/instances");
+    expect(addressOf(route, {})).toBeNull();
   });
 });

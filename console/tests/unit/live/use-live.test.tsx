@@ -1,7 +1,10 @@
 import { act, render, screen } from "@testing-library/react";
+import { Suspense } from "react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { refresh } from "../../../src/live/events.ts";
+import { rowOf, useList } from "../../../src/live/use-list.ts";
 import { forgetReadings, useLive } from "../../../src/live/use-live.ts";
+import { Page } from "../../../src/widgets/page.tsx";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -95,5 +98,82 @@ describe("something that is kept current", () => {
     render(<Shown of={null} read={read} />);
     await settle(60_000);
     expect(read).not.toHaveBeenCalled();
+  });
+});
+
+describe("a page on its way", () => {
+  function Named({ read }: { read: () => Promise<string> }) {
+    const { value, loading } = useLive("f", read);
+    return <Page title={loading ? "unknown" : (value ?? "")}>{null}</Page>;
+  }
+
+  function open(read: () => Promise<string>): void {
+    render(
+      <Suspense fallback={<p>before</p>}>
+        <Named read={read} />
+      </Suspense>,
+    );
+  }
+
+  it("is drawn once, with what it reads, which is asked for once", async () => {
+    const read = vi.fn(async () => "known");
+    await act(async () => open(read));
+    await settle(10);
+    expect(screen.getByRole("heading", { name: "known" })).toBeTruthy();
+    await settle(500);
+    expect(read).toHaveBeenCalledTimes(1);
+  });
+
+  it("is waited for a moment, and then says that it reads", async () => {
+    await act(async () => open(() => new Promise(() => undefined)));
+    expect(screen.getByText("before")).toBeTruthy();
+    await settle(1_000);
+    expect(screen.getByRole("heading", { name: "unknown" })).toBeTruthy();
+  });
+});
+
+describe("a row of a list", () => {
+  interface Row {
+    readonly id: string;
+    readonly name: string;
+  }
+
+  function List() {
+    useList<Row>("rows:here", async () => ({ items: [{ id: "row_1", name: "from the list" }] }));
+    return null;
+  }
+
+  function One({ id, read }: { id: string; read: () => Promise<Row> }) {
+    const row = useLive(`row:${id}`, read, { seed: () => rowOf<Row>("rows", id) });
+    return (
+      <p>
+        {row.loading ? "loading" : row.value?.name}
+        {row.problem !== null && " that could not be read"}
+      </p>
+    );
+  }
+
+  it("stands for its page until that was read, and stays when it cannot be", async () => {
+    const list = render(<List />);
+    await settle();
+    list.unmount();
+    let answer = (_: Row): void => undefined;
+    const read = () => new Promise<Row>((resolve) => (answer = resolve));
+    const page = render(<One id="row_1" read={read} />);
+    expect(screen.getByText("from the list")).toBeTruthy();
+    answer({ id: "row_1", name: "as it is now" });
+    await settle();
+    expect(screen.getByText("as it is now")).toBeTruthy();
+    page.unmount();
+
+    const cut = () => Promise.reject(new DOMException("cut", "TimeoutError"));
+    render(<One id="row_1" read={cut} />);
+    await settle();
+    expect(screen.getByText("as it is now that could not be read")).toBeTruthy();
+  });
+
+  it("stands for no other page", () => {
+    render(<One id="row_2" read={() => new Promise(() => undefined)} />);
+    expect(screen.getByText("loading")).toBeTruthy();
   });
 });
