@@ -28,13 +28,15 @@ _SKIPPED = (
 _SCRIPT = f"""
 dropin=/etc/systemd/system/service.d/50-gpuaas-lab-skew.conf
 exempt=/etc/systemd/system/systemd-.service.d/60-gpuaas-lab-true-time.conf
+# The library removes what it shared when a process ends; sshd's sandbox kills its child for that.
+sandboxed=/etc/systemd/system/ssh.service.d/50-gpuaas-lab-skew.conf
 sed -i '/# gpuaas-lab skew$/d; /^LD_PRELOAD=.*faketime/d; /^FAKETIME/d' /etc/environment \
   2>/dev/null || true
-rm -f "$dropin" "$exempt"
+rm -f "$dropin" "$exempt" "$sandboxed"
 if [ "$1" != 0 ]; then
   library=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1 2>/dev/null | head -n 1)
   [ -n "$library" ] || exit {_MISSING}
-  mkdir -p "${{dropin%/*}}" "${{exempt%/*}}"
+  mkdir -p "${{dropin%/*}}" "${{exempt%/*}}" "${{sandboxed%/*}}"
   settings="LD_PRELOAD=$library
 FAKETIME=$1
 FAKETIME_DONT_FAKE_MONOTONIC=1
@@ -43,6 +45,7 @@ FAKETIME_SKIP_CMDS={_SKIPPED}
 FAKETIME_DONT_RESET=1"
   {{ echo "[Service]"; echo "$settings" | sed 's/^/Environment=/'; }} > "$dropin"
   {{ echo "[Service]"; echo "UnsetEnvironment=LD_PRELOAD FAKETIME"; }} > "$exempt"
+  {{ echo "[Service]"; echo "Environment=FAKETIME_FLSHM=1"; }} > "$sandboxed"
   {{ echo "# gpuaas-lab skew"; echo "$settings"; }} >> /etc/environment
 fi
 systemctl daemon-reload

@@ -6,7 +6,7 @@ goes changes no file and restarts no daemon; partitions take nodes by feature.
 
 from gpuaas_slurm.model import ADMISSION, Cluster, Containment, Partition
 from gpuaas_slurm.render.files import RenderedFile, header, settings
-from gpuaas_slurm.version import V23_11, V24_11
+from gpuaas_slurm.version import V23_11
 
 PATH = "/etc/slurm/slurm.conf"
 PLUGSTACK = "/etc/slurm/plugstack.gpuaas.conf"
@@ -38,7 +38,7 @@ def plugstack_conf(cluster: Cluster) -> RenderedFile:
 
 def _identity(cluster: Cluster) -> str:
     controller = cluster.controller
-    pid_folder = "/run/slurmctld/" if cluster.build.version >= V24_11 else "/run/"
+    pid_folder = "/run/slurmctld/" if cluster.build.version >= V23_11 else "/run/"
     return settings(
         {
             "ClusterName": cluster.name,

@@ -5,13 +5,13 @@ The daemon reaches the database over its socket as its own Unix user: there is n
 
 from gpuaas_slurm.model import Accounting, Cluster
 from gpuaas_slurm.render.files import SLURM_USER, RenderedFile, header, settings
-from gpuaas_slurm.version import V24_11
+from gpuaas_slurm.version import V23_11
 
 PATH = "/etc/slurm/slurmdbd.conf"
 DATABASE_PATH = "/etc/mysql/mariadb.conf.d/60-gpuaas-slurm.cnf"
 
 POOL_MIB = {False: 512, True: 2048}
-"""The smallest buffer pool each daemon (before 24.11, since) starts with and does not complain."""
+"""The smallest buffer pool each daemon (before 23.11, since) starts with and does not complain."""
 
 POOL_SHARE = 4
 """At most one part in this many of the controller's memory, complaint or not."""
@@ -19,7 +19,7 @@ POOL_SHARE = 4
 
 def slurmdbd_conf(cluster: Cluster, accounting: Accounting) -> RenderedFile:
     """Render slurmdbd.conf."""
-    recent = cluster.build.version >= V24_11
+    recent = cluster.build.version >= V23_11
     text = settings(
         {
             "AuthType": "auth/munge",
@@ -45,7 +45,7 @@ def slurmdbd_conf(cluster: Cluster, accounting: Accounting) -> RenderedFile:
 
 def mariadb_conf(cluster: Cluster) -> RenderedFile:
     """Render the database's settings: what slurmdbd recommends, and no network."""
-    wanted = POOL_MIB[cluster.build.version >= V24_11]
+    wanted = POOL_MIB[cluster.build.version >= V23_11]
     pool = max(64, min(wanted, cluster.controller.memory_mib // POOL_SHARE))
     text = (
         "[mariadb]\n"
