@@ -31,7 +31,7 @@ from gpuaas_lab.settings import Settings
 from gpuaas_lab.sshd_trust import trust_put
 
 _TRUST_SECONDS = 15.0
-_TRUST_PARALLEL = 16
+_TRUST_PARALLEL = 32
 
 
 class ProviderError(LabError):

@@ -97,11 +97,13 @@ async def trust_read(conn: Connection, node_id: str) -> MachineTrust | None:
     return MachineTrust(row["revision"], row["confirmed_at"], row["error"])
 
 
-async def trust_outstanding(work: Work, row: Record, error: str) -> Answer[Node]:
-    """Say that a change has not reached a machine."""
+async def trust_outstanding(
+    work: Work, row: Record, error: str, *, permanent: bool
+) -> Answer[Node]:
+    """Say that a change has not reached a machine; a permanent error is its provider's."""
     node = await _held(work, row["node_id"], outstanding=False)
     await store.trust_outstanding_set(work.conn, node.id, work.now)
-    await node_condition_put(work, node.id, OUTSTANDING, _outstanding(work.now, error))
+    await node_condition_put(work, node.id, OUTSTANDING, _outstanding(work.now, error, permanent))
     return _told(work, node, OUTSTANDING, {"error": error})
 
 
@@ -130,12 +132,13 @@ def _told(work: Work, node: Node, word: str, detail: Mapping[str, str]) -> Answe
     return Answer(node)
 
 
-def _outstanding(since: datetime, error: str) -> Condition:
+def _outstanding(since: datetime, error: str, permanent: bool) -> Condition:
+    look = "Look whether the machine is on and its provider reaches it."
     return Condition(
         type=OUTSTANDING,
         since=since,
-        reason="not_confirmed",
+        reason="provider_cannot" if permanent else "not_confirmed",
         message="Whom this machine lets in has changed, and it has not been told: what was revoked"
         f" may open it until it expires. {error}",
-        next_action="Look whether the machine is on and its provider reaches it.",
+        next_action="Bring the provider's plug-in up to date." if permanent else look,
     )

@@ -143,7 +143,8 @@ class Trusting:
             return
         given_back = row["status"] == AllocationStatus.RELEASING
         if news and not given_back and after["outstanding_since"] is None:
-            await self._say(row, "outstanding", partial(trust_outstanding, row=row, error=text))
+            say = partial(trust_outstanding, row=row, error=text, permanent=permanent)
+            await self._say(row, "outstanding", say)
         if delay <= _LONGEST_DELAY:
             loop = asyncio.get_running_loop()
             loop.call_later(delay, self._platform.signals.wake, TOPIC)

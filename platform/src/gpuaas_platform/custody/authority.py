@@ -61,14 +61,7 @@ class _Stashed:
 
 async def signing_key(platform: Platform) -> SigningKey:
     """The key that signs now; the authority is made when it is needed for the first time."""
-    async with platform.db.connection() as conn:
-        row = await store.ca_key_current(conn)
-    if row is None:
-        await _authority_make(platform)
-        async with platform.db.connection() as conn:
-            row = await store.ca_key_current(conn)
-    if row is None:
-        raise Unavailable("The SSH authority")
+    row = await _current(platform)
     known = signing_key_known(platform)
     if known is None or known.id != row["id"]:
         raw = await secret_store_of(platform).get(row["secret_path"])
@@ -83,9 +76,14 @@ def signing_key_known(platform: Platform) -> SigningKey | None:
     return known
 
 
+async def authority_require(platform: Platform) -> None:
+    """The authority exists; its secrets are not asked for, so no outage of theirs is in the way."""
+    await _current(platform)
+
+
 async def ca_read(call: Call) -> SshCa:
     """The keys hosts have to trust; public by nature."""
-    await signing_key(call.platform)
+    await authority_require(call.platform)
     async with call.db.connection() as conn:
         return SshCa(keys=[_key(row) for row in await store.ca_key_list(conn)])
 
@@ -129,6 +127,19 @@ async def _rotate(work: Work, stashed: _Stashed | None, body: CaRotate) -> Answe
     work.signal(TOPIC)
     await trust_touch_all(work)
     return Answer(answer)
+
+
+async def _current(platform: Platform) -> Record:
+    """The key that signs, as it is known here; the first call of all makes the authority."""
+    async with platform.db.connection() as conn:
+        row = await store.ca_key_current(conn)
+    if row is None:
+        await _authority_make(platform)
+        async with platform.db.connection() as conn:
+            row = await store.ca_key_current(conn)
+    if row is None:
+        raise Unavailable("The SSH authority")
+    return row
 
 
 async def _authority_make(platform: Platform) -> None:

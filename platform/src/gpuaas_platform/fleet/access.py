@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from gpuaas_contract.fleet_agent import AccessDirection, Signed
 from gpuaas_platform.capacity.nodes import allocation_reached, node_holder
 from gpuaas_platform.capacity.trust import Trust
-from gpuaas_platform.custody.authority import authority_keys, signing_key
+from gpuaas_platform.custody.authority import authority_keys, authority_require
 from gpuaas_platform.custody.grants import revocations, revocations_version
 from gpuaas_platform.fleet.signing import direction_sign
 from gpuaas_platform.fleet.store import tasks as store
@@ -76,7 +76,7 @@ async def made_wanted(conn: Connection, allocation_id: str) -> Access:
 
 async def made_trust(platform: Platform, allocation_id: str) -> Trust:
     """The same for its provider, with the revocation list itself."""
-    await signing_key(platform)  # the authority exists before any host is told to trust it
+    await authority_require(platform)  # the authority exists before any host is told to trust it
     krl, version = await revocations(platform, allocation_id)
     async with platform.db.connection() as conn:
         access = await made_wanted(conn, allocation_id)

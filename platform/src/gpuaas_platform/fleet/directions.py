@@ -23,7 +23,7 @@ from gpuaas_contract.fleet_agent import (
 from gpuaas_contract.states import AgentStatus, NodeTaskStatus
 from gpuaas_platform.capacity.nodes import node_holder, node_seen, node_topic
 from gpuaas_platform.custody.authority import TOPIC as CA_TOPIC
-from gpuaas_platform.custody.authority import signing_key
+from gpuaas_platform.custody.authority import authority_require
 from gpuaas_platform.custody.grants import KRL_TOPIC
 from gpuaas_platform.fleet.access import access_direction, access_wanted
 from gpuaas_platform.fleet.agent_file import agent_file
@@ -46,7 +46,7 @@ async def agent_poll(call: Call, body: AgentPoll, wait_seconds: float) -> AgentD
     """Hear an agent, and wait until there is something to tell it."""
     node_id = await agent_heard_require(call, "fleet.agent.poll")
     platform = call.platform
-    await signing_key(platform)  # the authority exists before any host is told to trust it
+    await authority_require(platform)  # the authority exists before any host is told to trust it
     until = time.monotonic() + wait_seconds
     first = True
     while True:

@@ -11,6 +11,8 @@ from made_machines import FakeMaker, Site
 
 from gpuaas_platform.capacity.providers import PART
 from gpuaas_platform.capacity.trusting import Trusting
+from gpuaas_platform.custody.secret_store import PART as SECRET_STORE
+from gpuaas_platform.kernel.problems import Unavailable
 
 pytestmark = pytest.mark.integration
 
@@ -125,6 +127,27 @@ async def test_what_a_dead_replica_was_about_to_tell_is_told_by_another(site: Si
     await site.until(lambda: lists(site.fake.krl(made), lost), later=True)
 
 
+class Away:
+    """A secret store that is not reached."""
+
+    async def get(self, path: str) -> bytes:
+        """Nothing comes."""
+        raise Unavailable(f"The secret store ({path})")
+
+
+async def test_a_revocation_arrives_while_no_secret_can_be_read(site: Site) -> None:
+    """A replica that has just started, and whose secret store is away."""
+    made = await site.active()
+    lost = await site.grant(made, USER_KEY)
+    site.platform.parts.update({"custody.signing_key": None, SECRET_STORE: Away()})
+    await site.revoke(lost)
+    await site.until(lambda: lists(site.fake.krl(made), lost))
+    assert (await site.client.get("/ssh/ca")).status_code == 200
+    path = f"/allocations/{made}/access-grants"
+    body = {"public_key": USER_KEY}
+    assert (await site.client.post(path, json=body, headers=site.admin)).status_code == 503
+
+
 async def test_what_changed_on_a_machine_by_itself_is_set_right(site: Site) -> None:
     made = await site.active()
     right = site.fake.holds[made]["authorities"]
@@ -151,7 +174,8 @@ async def test_a_provider_that_cannot_tell_its_machines_goes_on_and_that_is_said
     site.platform.parts[PART] = {"fake": maker}
     made = await site.active()
     assert maker.orders[0]["trust"]["principals"] == {"root": [made]}
-    await site.said(made, "access_outstanding")
+    [condition] = (await site.said(made, "access_outstanding"))["conditions"]
+    assert condition["reason"] == "provider_cannot"
     access = await site.access(made)
     assert (access["carrier"], access["applied"]) == ("provider", False)
     assert "certificates end there when they expire" in access["error"]
