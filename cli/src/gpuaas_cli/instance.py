@@ -30,7 +30,7 @@ def show(
         found = await _load(session, await identified(session, "instance_id", instance))
         if session.options.output in {"table", "wide"} and session.options.field is None:
             wide = session.options.output == "wide"
-            later.instance_view.instance_print(found, wide=wide)
+            sys.stdout.write(later.views.instance_text(found, wide=wide))
         else:
             _print(found["instance"] | {"members": found["members"]}, session)
         return 0
@@ -53,9 +53,14 @@ def watch(
     async def command(session: Session) -> int:
         wanted = await identified(session, "instance_id", instance)
         wide = session.options.output == "wide"
-        with later.instance_view.InstanceView(wide=wide) as view:
+        with later.screen.Screen() as screen:
             async for found in later.watching.changes(session, partial(_load, session, wanted)):
-                view.show(found)
+                if screen.is_terminal:
+                    screen.show(later.views.instance_text(found, wide=wide))
+                else:
+                    one = found["instance"]
+                    sys.stdout.write(f"{one['updated_at']} {one['status']} {one['health']}\n")
+                    sys.stdout.flush()
                 if found["instance"]["status"] == "deleted":
                     return 0
         return 0

@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpuaas_cli import instance_view, progress, streaming, tables, watching, yaml_text
+    from gpuaas_cli import progress, screen, streaming, tables, views, watching, yaml_text
 
-__all__ = ["instance_view", "progress", "streaming", "tables", "watching", "yaml_text"]
+__all__ = ["progress", "screen", "streaming", "tables", "views", "watching", "yaml_text"]
 
 
 def __getattr__(name: str) -> ModuleType:

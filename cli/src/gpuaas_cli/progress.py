@@ -4,19 +4,14 @@ import asyncio
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
-from rich.console import Group
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
-
-from gpuaas_cli.screen import console, word
+from gpuaas_cli.screen import Screen
 from gpuaas_cli.session import OPERATION_FAILED, Session, Stop
+from gpuaas_cli.views import steps_text
 from gpuaas_sdk import Request
 
 ENDED = {"succeeded", "failed", "cancelled", "abandoned"}
-_MARKS = {"succeeded": "✓", "skipped": "·", "running": "▸", "failed": "✗", "undone": "↶"}
 _POLL = 20
 
 
@@ -79,47 +74,27 @@ def failure_text(operation: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def steps_view(operation: dict[str, Any]) -> Group:
-    """An operation with its steps."""
-    title = Text.assemble(
-        (operation["kind"], "bold"), " ", operation["id"], " ", word(operation["status"])
-    )
-    if operation["attempt"] > 1:
-        title.append(f" attempt {operation['attempt']} of {operation['max_attempts']}", "yellow")
-    lines = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    for step in operation["progress"]:
-        mark = _MARKS.get(step["state"], " ")
-        lines.add_row(f"  {mark}", step["name"], word(step["state"]), Text(step["message"]))
-    for one in operation.get("conditions", []):
-        lines.add_row("  !", one["type"], Text(one["message"], "yellow"), one["next_action"])
-    return Group(title, lines)
-
-
 class _View:
     """The operations on the terminal; lines on standard error where there is none."""
 
     def __init__(self, known: dict[str, dict[str, Any]]) -> None:
         self._known = known
-        self._console = console(stderr=True)
-        self._live = Live(console=self._console, auto_refresh=False)
+        self._screen = Screen(stderr=True)
         self._said: set[tuple[str, ...]] = set()
         self._began = time.monotonic()
 
-    def __enter__(self) -> "_View":
-        if self._console.is_terminal:
-            self._live.start()
+    def __enter__(self) -> Self:
+        self._screen.__enter__()
         self.show()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
+        self._screen.__exit__()
 
     def show(self) -> None:
         """What is now known."""
-        if self._console.is_terminal:
-            views = [steps_view(one) for one in self._known.values()]
-            self._live.update(Group(*views), refresh=True)
+        if self._screen.is_terminal:
+            self._screen.show("".join(map(steps_text, self._known.values())))
             return
         for one in self._known.values():
             for step in (step for step in one["progress"] if step["state"] != "pending"):

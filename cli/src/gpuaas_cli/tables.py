@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 COLUMNS = 7
 _GAP = "  "
+_USUAL_ROOM = 80
 _COLOURS = {
     "green": "running ready healthy active succeeded published ok allowed open present",
     "yellow": "degraded draining drained deprecated warning stuck requested accepted reconciling"
@@ -61,12 +62,22 @@ def facts_text(thing: Mapping[str, Any], *, wide: bool) -> str:
         for name, value in thing.items()
         if wide or _said(value)
     ]
-    return _drawn(rows)
+    return rows_text(rows)
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     """Cells under headings."""
-    return _drawn([[Cell(name.upper(), "bold") for name in columns], *rows])
+    return rows_text([[Cell(name.upper(), "bold") for name in columns], *rows])
+
+
+def rows_text(rows: Sequence[Sequence[Cell]]) -> str:
+    """Cells below each other, each column as wide as its widest, all within the terminal."""
+    texts = [[_lines(one.text) for one in row] for row in rows]
+    natural = [
+        max(len(line) for one in column for line in one) for column in zip(*texts, strict=True)
+    ]
+    widths = _fitted(natural, _room())
+    return "".join(_row(row, lines, widths) for row, lines in zip(rows, texts, strict=True))
 
 
 def cell(value: Any, *, whole: bool = True) -> Cell:  # noqa: ANN401 - JSON
@@ -86,19 +97,21 @@ def cell(value: Any, *, whole: bool = True) -> Cell:  # noqa: ANN401 - JSON
     return Cell(text, _STYLES.get(text, ""))
 
 
-def _drawn(rows: Sequence[Sequence[Cell]]) -> str:
-    """Cells below each other, each column as wide as its widest, all within the terminal."""
-    texts = [[_lines(one.text) for one in row] for row in rows]
-    natural = [
-        max(len(line) for one in column for line in one) for column in zip(*texts, strict=True)
-    ]
-    widths = _fitted(natural, _room())
-    return "".join(_row(row, lines, widths) for row, lines in zip(rows, texts, strict=True))
+def styled(text: str, style: str) -> str:
+    """A text bold, dim, red, green or yellow, where somebody looks and wants colours."""
+    dull = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if dull or not style or not sys.stdout.isatty():
+        return text
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
+
+
+def clean(text: str) -> str:
+    """A line without what would move the cursor or change colours."""
+    return "".join(filter(str.isprintable, text))
 
 
 def _lines(text: str) -> list[str]:
-    """A text line by line; what would move the cursor or change colours is taken out."""
-    return ["".join(filter(str.isprintable, line)) for line in text.splitlines()] or [""]
+    return [clean(line) for line in text.splitlines()] or [""]
 
 
 def _row(row: Sequence[Cell], lines: Sequence[Sequence[str]], widths: Sequence[int]) -> str:
@@ -108,7 +121,7 @@ def _row(row: Sequence[Cell], lines: Sequence[Sequence[str]], widths: Sequence[i
         texts = [part[number] if number < len(part) else "" for part in folded]
         padded = [text.ljust(width) for text, width in zip(texts, widths, strict=True)]
         padded[-1] = texts[-1]
-        shown = [_coloured(text, one.style) for text, one in zip(padded, row, strict=True)]
+        shown = [styled(text, one.style) for text, one in zip(padded, row, strict=True)]
         made += _GAP.join(shown).rstrip() + "\n"
     return made
 
@@ -137,12 +150,9 @@ def _room() -> int | None:
     if not sys.stdout.isatty():
         return None
     said = os.environ.get("COLUMNS", "")
-    return int(said) if said.isdigit() else os.get_terminal_size(sys.stdout.fileno()).columns
-
-
-def _coloured(text: str, style: str) -> str:
-    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or not style
-    return text if plain else f"\x1b[{_CODES[style]}m{text}\x1b[0m"
+    if said.isdigit():
+        return int(said)
+    return os.get_terminal_size(sys.stdout.fileno()).columns or _USUAL_ROOM
 
 
 def _said(value: Any) -> bool:  # noqa: ANN401 - JSON

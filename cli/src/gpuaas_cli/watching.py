@@ -7,10 +7,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from rich.live import Live
-
 from gpuaas_cli.book import Operation
-from gpuaas_cli.screen import console, drawn
+from gpuaas_cli.screen import Screen
 from gpuaas_cli.session import Session
 from gpuaas_cli.tables import list_text
 from gpuaas_sdk import ProblemError, follow
@@ -23,16 +21,15 @@ async def watch_list(
     session: Session, operation: Operation, load: Callable[[], Awaitable[list[Any]]]
 ) -> int:
     """Show the list until Ctrl-C. Events wake, the list decides."""
-    screen = console()
-    if session.options.output not in {"table", "wide"} or not screen.is_terminal:
+    with Screen() as screen:
+        drawn = screen.is_terminal and session.options.output in {"table", "wide"}
         async for rows in changes(session, load):
-            sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
-            sys.stdout.flush()
-        return 0
-    wide = session.options.output == "wide"
-    with Live(console=screen, auto_refresh=False) as live:
-        async for rows in changes(session, load):
-            live.update(drawn(list_text(rows, operation.columns, wide=wide)), refresh=True)
+            if drawn:
+                wide = session.options.output == "wide"
+                screen.show(list_text(rows, operation.columns, wide=wide))
+            else:
+                sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+                sys.stdout.flush()
     return 0
 
 

@@ -1,0 +1,74 @@
+"""Tables as text: whole where nobody looks, folded and coloured on a terminal."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from gpuaas_cli.tables import answer_print, facts_text, list_text
+from gpuaas_cli.views import steps_text
+
+ROWS: list[dict[str, Any]] = [
+    {"name": "n1", "status": "active", "note": None, "keys": ["a", "b"]},
+    {"name": "a-long-name", "status": "failed", "note": "", "keys": []},
+]
+OPERATION = {
+    "kind": "deploy", "id": "op_1", "status": "running", "attempt": 2, "max_attempts": 3,
+    "progress": [{"name": "install", "state": "succeeded", "message": "done"}],
+    "conditions": [{"type": "stuck", "message": "no controller", "next_action": "start one"}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody looks, at twenty columns."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def test_lines_stay_whole_where_nobody_looks() -> None:
+    said = list_text(ROWS, ("name", "status", "note", "keys"), wide=False)
+    assert said.splitlines() == [
+        "NAME         STATUS  KEYS",
+        "n1           active  a, b",
+        "a-long-name  failed  []",
+    ]
+
+
+def test_wide_shows_also_what_nobody_says() -> None:
+    said = list_text(ROWS, ("name", "note"), wide=True)
+    assert said.splitlines() == ["NAME         NOTE", "n1           -", "a-long-name  -"]
+
+
+def test_a_terminal_gets_colours_and_what_it_has_room_for(terminal: None) -> None:
+    said = list_text(ROWS, ("name", "status", "keys"), wide=False)
+    assert "\x1b[32mactive\x1b[0m" in said
+    assert "\x1b[31mfailed\x1b[0m" in said
+    assert "a-long" in said
+    assert "a-long-name" not in said
+
+
+def test_colours_can_be_refused(terminal: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in list_text(ROWS, ("name", "status"), wide=False)
+
+
+def test_what_somebody_wrote_cannot_move_the_cursor() -> None:
+    said = facts_text({"name": "\x1b[2Jgone\a", "two": "one\nline"}, wide=False)
+    assert said.splitlines() == ["name  [2Jgone", "two   one", "      line"]
+
+
+def test_nothing_is_a_heading_or_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    answer_print([], ("name",), wide=False)
+    answer_print({}, (), wide=False)
+    assert capsys.readouterr().out == "NAME\n"
+
+
+def test_an_operation_has_its_steps_and_what_is_wrong() -> None:
+    assert steps_text(OPERATION).splitlines() == [
+        "deploy op_1 running attempt 2 of 3",
+        "  ✓  install  succeeded      done",
+        "  !  stuck    no controller  start one",
+    ]

@@ -1,0 +1,51 @@
+"""Commands that ask a real platform load nothing they do not use: a list, a read, a change.
+
+Timings are measured by `python -m bench start`; this is what keeps them, and cannot be noisy.
+"""
+
+import subprocess
+import sys
+
+import pytest
+from cli_site import Site
+
+pytestmark = pytest.mark.integration
+HEAVY = {"asyncssh", "cryptography", "cyclopts", "httpx2", "mcp", "pydantic", "rich", "yaml"}
+
+
+@pytest.mark.parametrize(
+    ("line", "allowed"),
+    [
+        ("allocation list", set()),
+        ("allocation list -o json", set()),
+        ("allocation list -o csv", set()),
+        ("allocation list -o yaml", {"yaml"}),
+        ("allocation show n1", set()),
+        ("whoami", set()),
+        ("status", set()),
+        ("node update n1 --status ready", set()),
+        ("project create --name next --dry-run", set()),
+        ("api GET /projects", set()),
+        ("instance list --status running", set()),
+    ],
+)
+def test_a_command_loads_nothing_it_does_not_use(site: Site, line: str, allowed: set[str]) -> None:
+    code = f"""
+import sys
+from gpuaas_cli.main import called
+ended = called({line.split()!r})
+heavy = {HEAVY!r} & {{name.partition(".")[0] for name in sys.modules}}
+sys.stderr.write(" ".join(sorted(heavy)))
+sys.exit(ended)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=site.folder,
+        env=site.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(done.stderr.split()) == allowed
