@@ -134,8 +134,8 @@ class Node(Model):
     conditions: Annotated[
         list[Condition],
         Field(
-            description="`agent_absent` while its agent is not heard; `access_outstanding` while its"
-            " provider could not tell it whom to let in"
+            description="`agent_absent` while its agent is not heard; `access_outstanding` while"
+            " its provider could not tell it whom to let in"
         ),
     ] = []
 

@@ -1,12 +1,13 @@
 """Looking at instances on schedule: said when it changed, one replica, nobody blocked."""
 
 import asyncio
+import contextlib
 import logging
 from typing import Any
 
 import pytest
 
-from gpuaas_contract.controllers import ControllerSelf
+from gpuaas_contract.controllers import ControllerSelf, Observe, ObserverLease
 from gpuaas_contract.states import Health, OperationStatus
 from gpuaas_sdk import App, Controller, Log, Look, Machines, MemoryState, Options, Schedule
 from gpuaas_sdk.runtime.calls import Calls
@@ -108,6 +109,49 @@ async def test_a_replica_that_ends_lets_the_other_look_at_once(place: Place) -> 
     await first.hand_back()
     await place.watch(replica="two").turn()
     assert place.figures.outcomes() == ["converged", "converged"]
+
+
+async def test_a_lease_that_is_being_asked_for_is_handed_back_too(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await place.running("a")
+    first = place.watch(replica="one")
+    observe, asked, let = Calls.observe, asyncio.Event(), asyncio.Event()
+
+    async def slowly(calls: Calls, instance_id: str, body: Observe) -> ObserverLease:
+        asked.set()
+        await let.wait()
+        return await observe(calls, instance_id, body)
+
+    monkeypatch.setattr(Calls, "observe", slowly)  # a slower network
+    turn = asyncio.create_task(first.turn())
+    await asked.wait()
+    turn.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await turn
+    ending = asyncio.create_task(first.hand_back())
+    await asyncio.sleep(0)
+    let.set()
+    await ending
+    await place.watch(replica="two").turn()
+    assert place.figures.outcomes() == ["converged"]
+
+
+async def test_what_came_while_an_operation_ran_is_looked_at_when_it_ends(place: Place) -> None:
+    instance_id = await place.running("a")
+    watch = place.watch(every_seconds=3600)
+    watch.busy.add(instance_id)
+    running = asyncio.create_task(watch.run())
+    try:
+        await asyncio.sleep(0.05)
+        assert place.figures.outcomes() == []
+        watch.freed(instance_id)
+        for _ in range(1000):
+            if not place.figures.outcomes():
+                await asyncio.sleep(0.01)
+    finally:
+        running.cancel()
+    assert place.figures.outcomes() == ["converged"]
 
 
 async def test_a_controller_of_one_instance_or_project_looks_at_no_other(place: Place) -> None:

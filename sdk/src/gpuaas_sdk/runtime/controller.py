@@ -190,10 +190,11 @@ class Controller:
         self._around.metrics.timing("operation_seconds", took, {"kind": kind, "outcome": outcome})
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._works.pop(task, None)
+        ended = self._works.pop(task, None)
         self._freed.set()
-        if self._watch is not None:
-            self._watch.busy = {one.instance_id for one in self._works.values()}
+        busy = {one.instance_id for one in self._works.values()}
+        if self._watch is not None and ended is not None and ended.instance_id not in busy:
+            self._watch.freed(ended.instance_id)
 
 
 def _pause(failures: int) -> float:

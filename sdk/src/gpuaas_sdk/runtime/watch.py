@@ -65,12 +65,20 @@ class Watch:
     project_id: str | None = None
     instance_id: str | None = None
     busy: set[str] = field(default_factory=set)
+    _missed: set[str] = field(default_factory=set)
     _known: dict[str, _Known] = field(default_factory=dict)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
+    _asking: set[asyncio.Task[str]] = field(default_factory=set)
 
     def wake(self) -> None:
         """Begin the next turn now: something happened that an observer wants to see."""
         self._woken.set()
+
+    def freed(self, instance_id: str) -> None:
+        """An operation of the instance has ended: look now, if a turn came while it ran."""
+        self.busy.discard(instance_id)
+        if instance_id in self._missed:
+            self.wake()
 
     async def run(self) -> None:
         """Turn after turn, for ever; a turn that fails is followed by the next."""
@@ -85,10 +93,16 @@ class Watch:
                     await self._woken.wait()
 
     async def hand_back(self) -> None:
-        """Let another replica look at once; whoever cannot be told finds out when leases end."""
-        held = {key: known.token for key, known in self._known.items() if known.token is not None}
+        """Let another replica look at once; whoever cannot be told finds out when leases end.
+
+        A lease that is being asked for is waited for: the platform would give it after the word
+        that it is not wanted any more, to nobody.
+        """
         with contextlib.suppress(GpuaasError, TimeoutError):
             async with asyncio.timeout(_HAND_BACK_SECONDS):
+                await asyncio.gather(*self._asking, return_exceptions=True)
+                known = self._known.items()
+                held = {key: one.token for key, one in known if one.token is not None}
                 for instance_id, token in held.items():
                     body = Observe(controller=self.me, lease_token=token, lease_seconds=0)
                     await self.around.calls.observe(instance_id, body)
@@ -100,6 +114,7 @@ class Watch:
         found = [one async for one in listed if self.instance_id in {None, one.id}]
         for gone in set(self._known) - {one.id for one in found}:
             del self._known[gone]
+        self._missed = {one.id for one in found if one.id in self.busy}
         looked = [one for one in found if one.status in _LOOKED_AT and one.id not in self.busy]
         async with asyncio.TaskGroup() as tasks:
             for instance in looked:
@@ -141,14 +156,21 @@ class Watch:
             lease_token=known.token,
             lease_seconds=self.schedule.lease_seconds,
         )
+        asking = asyncio.create_task(self._leased(instance_id, known, body))
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
         try:
-            known.token = (await self.around.calls.observe(instance_id, body)).token
+            await asyncio.shield(asking)
         except ConflictError as error:
             known.token, known.said = None, None
             if lease_lost(error):
                 return False
             raise
         return True
+
+    async def _leased(self, instance_id: str, known: _Known, body: Observe) -> str:
+        known.token = (await self.around.calls.observe(instance_id, body)).token
+        return known.token
 
     async def _say(self, instance_id: str, known: _Known, facts: Facts) -> None:
         """Say what changed; the same again only now and then, so that nothing is written idly."""
