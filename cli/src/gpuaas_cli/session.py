@@ -162,15 +162,13 @@ def explain(error: Exception) -> str:
     """An error in words: code, sentence, fields, next action, correlation id."""
     if not isinstance(error, ProblemError):
         return f"error: {error}"
-    problem = error.problem
-    lines = [f"error: {problem.code}: {problem.detail}"]
-    lines += [f"  {field.pointer}: {field.message}" for field in problem.errors]
-    if problem.next_actions:
-        lines.append(
-            f"  next: {', '.join(action.replace('_', ' ') for action in problem.next_actions)}"
-        )
-    lines.append(f"  correlation id: {problem.correlation_id}")
-    if problem.status == 401:
+    said = error.said
+    lines = [f"error: {said['code']}: {said['detail']}"]
+    lines += [f"  {field['pointer']}: {field['message']}" for field in said.get("errors", [])]
+    if ways := said.get("next_actions"):
+        lines.append(f"  next: {', '.join(way.replace('_', ' ') for way in ways)}")
+    lines.append(f"  correlation id: {said['correlation_id']}")
+    if said["status"] == 401:
         lines.append("  `gpuaas login` signs in; `gpuaas context list` shows who you are where")
     return "\n".join(lines)
 
@@ -182,9 +180,9 @@ def exit_code(error: Exception) -> int:
             return code
     if not isinstance(error, ProblemError):
         return 1
-    if error.problem.status == 409:  # also one that may succeed later
+    if error.said["status"] == 409:  # also one that may succeed later
         return 5
-    return 2 if error.problem.status >= 500 else 1
+    return 2 if error.said["status"] >= 500 else 1
 
 
 def confirmed(question: str, changing: Changing | None) -> None:

@@ -39,7 +39,7 @@ def problem(code: ErrorCode) -> Problem:
     ],
 )
 def test_exit_codes(code: ErrorCode, expected: int) -> None:
-    assert exit_code(problem_error(problem(code))) == expected
+    assert exit_code(problem_error(problem(code).model_dump(mode="json"))) == expected
 
 
 def test_silence_is_the_servers_fault_and_a_wrong_option_the_clients() -> None:
@@ -48,7 +48,7 @@ def test_silence_is_the_servers_fault_and_a_wrong_option_the_clients() -> None:
 
 
 def test_errors_show_code_field_next_action_and_correlation() -> None:
-    said = explain(problem_error(problem(ErrorCode.NAME_TAKEN)))
+    said = explain(problem_error(problem(ErrorCode.NAME_TAKEN).model_dump(mode="json")))
     assert said.splitlines() == [
         "error: name_taken: because",
         "  /name: is taken",

@@ -1,13 +1,12 @@
-"""What the platform answered, read as the contract's types. Called by the clients alone."""
+"""What the platform answered, read as the contract's types. Used by the client and by errors."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from gpuaas_contract.common import CORRELATION_HEADER, Page
+from gpuaas_contract.common import Page
 from gpuaas_contract.errors import ErrorCode, Problem
-from gpuaas_sdk.calls import Answered
-from gpuaas_sdk.errors import GpuaasError, ProblemError, problem_error
+from gpuaas_sdk.errors import GpuaasError
 
 T = TypeVar("T")
 
@@ -30,20 +29,11 @@ def page_read(content: bytes, item: type[T]) -> Page[T]:
     return adapter.validate_json(content)
 
 
-def problem_read(response: Answered) -> ProblemError:
-    """The platform's problem, or one made up for an answer that something between us gave."""
-    asked = response.headers.get("retry-after", "")
-    retry_after = float(asked) if asked.isdigit() else None
+def problem_typed(said: dict[str, Any]) -> Problem:
+    """A problem document; a code that is newer than this SDK becomes the nearest it knows."""
     try:
-        problem = Problem.model_validate_json(response.content)
+        return Problem.model_validate(said)
     except ValidationError:
-        unavailable = response.status_code >= 500
-        problem = Problem(
-            title=response.reason_phrase or "Error",
-            status=response.status_code,
-            detail=f"The answer {response.status_code} did not come from the platform itself.",
-            code=ErrorCode.UNAVAILABLE if unavailable else ErrorCode.INVALID_REQUEST,
-            correlation_id=response.headers.get(CORRELATION_HEADER.lower(), "unknown"),
-            retryable=unavailable,
-        )
-    return problem_error(problem, retry_after)
+        code = ErrorCode.UNAVAILABLE if said["status"] >= 500 else ErrorCode.INVALID_REQUEST
+        known = {name: said[name] for name in ("title", "status", "detail", "correlation_id")}
+        return Problem(**known, code=code, retryable=said["retryable"])

@@ -15,9 +15,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from gpuaas_contract.headers import CORRELATION_HEADER, IDEMPOTENCY_HEADER
-from gpuaas_sdk import later
 from gpuaas_sdk.credentials import Anonymous, Credentials, Issued
-from gpuaas_sdk.errors import AuthenticationError, ProblemError, TemporaryError, UnreachableError
+from gpuaas_sdk.errors import (
+    AuthenticationError,
+    ProblemError,
+    TemporaryError,
+    UnreachableError,
+    problem_error,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -26,6 +31,15 @@ ANSWER_SECONDS = 30.0
 Plain = dict[str, Any] | list[Any]
 Param = str | int | bool | list[str] | None
 Params = Mapping[str, Param]
+# What every problem document has.
+_PROBLEM: Mapping[str, type] = {
+    "title": str,
+    "status": int,
+    "detail": str,
+    "code": str,
+    "correlation_id": str,
+    "retryable": bool,
+}
 _MUTATING = {"POST", "PUT", "PATCH", "DELETE"}
 
 
@@ -166,7 +180,7 @@ class Calls(ABC, Generic[A]):
     async def _once(self, request: Request, headers: dict[str, str]) -> A:
         response = await self._carried(request, headers)
         if response.status_code >= 400 and response.status_code not in request.accept:
-            raise later.answers.problem_read(response)
+            raise refusal(response)
         return response
 
 
@@ -182,6 +196,36 @@ def call_headers(request: Request) -> dict[str, str]:
     if request.if_match is not None:
         headers["If-Match"] = request.if_match
     return headers | dict(request.headers)
+
+
+def refusal(response: Answered) -> ProblemError:
+    """The platform's problem, or one made up for an answer that something between us gave."""
+    asked = response.headers.get("retry-after", "")
+    said = _problem(response.content)
+    if said is None:
+        unavailable = response.status_code >= 500
+        said = {
+            "title": response.reason_phrase or "Error",
+            "status": response.status_code,
+            "detail": f"The answer {response.status_code} did not come from the platform itself.",
+            "code": "unavailable" if unavailable else "invalid_request",
+            "correlation_id": response.headers.get(CORRELATION_HEADER.lower(), "unknown"),
+            "retryable": unavailable,
+        }
+    return problem_error(said, float(asked) if asked.isdigit() else None)
+
+
+def _problem(content: bytes) -> dict[str, Any] | None:
+    """A problem document; None for anything else."""
+    try:
+        said = json.loads(content)
+    except ValueError:
+        return None
+    if not isinstance(said, dict):
+        return None
+    return (
+        said if all(isinstance(said.get(name), kind) for name, kind in _PROBLEM.items()) else None
+    )
 
 
 def authorization(token: str | None) -> dict[str, str]:

@@ -22,6 +22,7 @@ from gpuaas_sdk.calls import (
     Retries,
     authorization,
     call_headers,
+    refusal,
 )
 from gpuaas_sdk.credentials import Credentials
 from gpuaas_sdk.errors import UnreachableError
@@ -98,7 +99,7 @@ class Client(Calls[httpx2.Response]):
             ) as response:
                 if response.is_error:
                     await response.aread()
-                    raise later.answers.problem_read(response)
+                    raise refusal(response)
                 yield response
         except httpx2.TransportError as error:
             raise self._unreachable(error) from error

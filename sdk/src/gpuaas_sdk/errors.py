@@ -11,7 +11,10 @@ GpuaasError
         └── PermissionDeniedError
 """
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gpuaas_sdk import later
 
 if TYPE_CHECKING:
     from gpuaas_contract.errors import ErrorCode, Problem
@@ -30,14 +33,19 @@ class UnreachableError(GpuaasError):
 
 
 class ProblemError(GpuaasError):
-    """The platform refused or failed, and said why."""
+    """The platform refused or failed, and said why: `said` is its problem document as it came."""
 
-    def __init__(self, problem: "Problem", retry_after: float | None = None) -> None:
+    def __init__(self, said: dict[str, Any], retry_after: float | None = None) -> None:
         super().__init__(
-            f"{problem.code}: {problem.detail} (correlation id {problem.correlation_id})"
+            f"{said['code']}: {said['detail']} (correlation id {said['correlation_id']})"
         )
-        self.problem = problem
+        self.said = said
         self.retry_after = retry_after
+
+    @cached_property
+    def problem(self) -> "Problem":
+        """The problem document as the contract's type, which is loaded only when it is wanted."""
+        return later.answers.problem_typed(self.said)
 
     @property
     def code(self) -> "ErrorCode":
@@ -76,10 +84,10 @@ _BY_STATUS: dict[int, type[PermanentError]] = {
 }
 
 
-def problem_error(problem: "Problem", retry_after: float | None = None) -> ProblemError:
-    """The exception for a problem, by family."""
-    if problem.retryable:
-        return TemporaryError(problem, retry_after)
-    if problem.status in {409, 412}:
-        return ConflictError(problem)
-    return _BY_STATUS.get(problem.status, PermanentError)(problem)
+def problem_error(said: dict[str, Any], retry_after: float | None = None) -> ProblemError:
+    """The exception for a problem document, by family."""
+    if said["retryable"]:
+        return TemporaryError(said, retry_after)
+    if said["status"] in {409, 412}:
+        return ConflictError(said)
+    return _BY_STATUS.get(said["status"], PermanentError)(said)

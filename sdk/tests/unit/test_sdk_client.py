@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 import gpuaas_sdk
-from gpuaas_contract.errors import KINDS, ErrorCode, Problem
+from gpuaas_contract.errors import KINDS, ErrorCode
 from gpuaas_contract.identity import Project, ProjectCreate
 from gpuaas_contract.operate import Live
 from gpuaas_sdk import (
@@ -197,12 +197,21 @@ async def test_pages_are_fetched_as_they_are_read() -> None:
 @pytest.mark.parametrize("code", ErrorCode)
 def test_every_code_has_its_family(code: ErrorCode) -> None:
     response = problem(code)
-    error = problem_error(Problem.model_validate_json(response.content))
+    error = problem_error(json.loads(response.content))
     assert isinstance(error, TemporaryError) == KINDS[code].retryable
     if not KINDS[code].retryable and KINDS[code].status == 409:
         assert isinstance(error, ConflictError)
     if code is ErrorCode.NOT_FOUND:
         assert isinstance(error, NotFoundError)
+    assert error.code is code
+
+
+def test_a_code_newer_than_this_sdk_is_told_as_it_came() -> None:
+    said = json.loads(problem(ErrorCode.NOT_FOUND).content) | {"code": "gone_for_good"}
+    error = problem_error(said)
+    assert isinstance(error, NotFoundError)
+    assert str(error) == "gone_for_good: because (correlation id cor_1)"
+    assert (error.code, error.problem.status) == (ErrorCode.INVALID_REQUEST, 404)
     assert "cor_1" in str(error)
 
 
