@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -10,7 +11,7 @@ from gpuaas_cli import later
 from gpuaas_cli.body import body_make, missing
 from gpuaas_cli.book import Flag, Operation
 from gpuaas_cli.flags import HANDLED, SCOPES, field_option
-from gpuaas_cli.names import identified, project_id, tenant_id
+from gpuaas_cli.names import identified, project_id, tenant_id, things
 from gpuaas_cli.options import EVERYWHERE, Changing, Listing, Waiting
 from gpuaas_cli.output import note, show
 from gpuaas_cli.session import Session, Stop, confirmed, dry_run_show
@@ -53,26 +54,50 @@ async def _read(session: Session, operation: Operation, given: Given) -> int:
 
 
 async def _list(session: Session, operation: Operation, given: Given) -> list[Any]:
-    """Every entry, page by page, up to the limit."""
-    listing: Listing = given.get("listing") or Listing()
+    """Every entry, up to the limit; of every project in reach where all are wanted."""
+    limit = (given.get("listing") or Listing()).limit
+    found: list[Any] = []
+    more = False
+    for there in await _places(session, operation):
+        left = limit - len(found) if limit else 0
+        more = more or (limit > 0 and left == 0)
+        if more:
+            break
+        entries, more = await _pages(there, operation, given, left)
+        found += entries
+    if more:
+        note(f"the first {len(found)}; --limit 0 shows all")
+    return found
+
+
+async def _places(session: Session, operation: Operation) -> list[Session]:
+    """Where to ask: here, or in each project when the path wants one and all are meant."""
+    named = session.options.project or session.context.project
+    if "{project_id}" not in operation.path or named != EVERYWHERE:
+        return [session]
+    projects = [one["id"] async for one in things(session, "/projects")]
+    return [replace(session, options=replace(session.options, project=one)) for one in projects]
+
+
+async def _pages(
+    session: Session, operation: Operation, given: Given, limit: int
+) -> tuple[list[Any], bool]:
+    """The entries of one list, page by page, and whether there are more than the limit."""
     request = await _request(session, operation, given)
     pages = any(flag.name == "cursor" for flag in operation.params)
     found: list[Any] = []
     cursor: str | None = None
     while True:
-        left = listing.limit - len(found) if listing.limit else _MOST
+        left = limit - len(found) if limit else _MOST
         params = {**request.params, "cursor": cursor, "limit": min(left, _MOST)}
         asked = Request("GET", request.path, params=params) if pages else request
         page = (await session.send(asked)).json()
         if isinstance(page, list):
-            return page
+            return page, False
         found += page["items"]
         cursor = page.get("next_cursor")
-        if cursor is None:
-            return found
-        if listing.limit and len(found) >= listing.limit:
-            note(f"the first {len(found)}; --limit 0 shows all")
-            return found
+        if cursor is None or (limit and len(found) >= limit):
+            return found, cursor is not None
 
 
 async def _change(session: Session, operation: Operation, given: Given) -> int:

@@ -4,6 +4,7 @@ What looks like an id is taken as one, without a question to the platform.
 """
 
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +57,7 @@ async def identified(session: Session, parameter: str, named: str) -> str:
     path = listed.path
     if "{project_id}" in path:
         path = path.format(project_id=await project_id(session))
-    found = [one async for one in _named(session, path, listed, named)]
+    found = [one async for one in things(session, path) if one[listed.field] == named]
     alive = [one for one in found if one.get("status") not in _GONE] or found
     if len(alive) == 1:
         return str(alive[0]["id"])
@@ -66,13 +67,13 @@ async def identified(session: Session, parameter: str, named: str) -> str:
     raise Stop(f"{named} is the name of several: {ids}; give the id.")
 
 
-async def _named(session: Session, path: str, listed: Listed, named: str) -> Any:  # noqa: ANN401 - async iterator
+async def things(session: Session, path: str) -> AsyncIterator[dict[str, Any]]:
+    """Everything a list holds."""
     cursor: str | None = None
     while True:
         page = await session.read(path, limit=500, cursor=cursor)
         for one in page["items"]:
-            if one[listed.field] == named:
-                yield one
+            yield one
         cursor = page.get("next_cursor")
         if cursor is None:
             return

@@ -158,6 +158,17 @@ def test_every_form_of_a_list(site: Site) -> None:
     assert "--limit 0 shows all" in short.err
 
 
+def test_a_list_of_every_project_also_where_the_path_names_one(site: Site) -> None:
+    there = site.done("project", "create", "--name", "beside")["id"]
+    account = ("service-account", "create", "--name", "other", "--roles", "app_operator")
+    site.done(*account, "--project", "beside")
+    every = site.done("service-account", "list", "--project", "*")
+    assert {site.ids["project"], there} <= {one["project_id"] for one in every}
+    short = site.gpuaas("service-account", "list", "--project", "*", "--limit", "1", "-o", "json")
+    assert len(short.json()) == 1
+    assert "the first 1;" in short.err
+
+
 def test_a_file_and_standard_input_are_bodies(site: Site) -> None:
     (site.folder / "region.yaml").write_text("name: east\ndisplay_name: East\n")
     assert site.done("region", "create", "-f", "region.yaml")["name"] == "east"
