@@ -4,11 +4,14 @@
  * A page that never comes to stand leaves an answer that nobody takes. */
 
 import { use, useEffect, useState } from "react";
+import { hintsSoFar } from "./events.ts";
 import { PATIENCE_MS } from "./poller.ts";
 
 interface Ahead {
   readonly answer: Promise<unknown>;
   readonly began: number;
+  /** The hints there had been: one more since then, and the answer may be old. */
+  readonly hints: number;
   /** Resolves when the answer is there, or has taken too long to wait for. */
   readonly waited: Promise<void>;
   over: boolean;
@@ -17,7 +20,7 @@ interface Ahead {
 /** Longer than this nobody looks at the page they left: the next one says that it reads. */
 const WAIT_MS = 150;
 /** How long an answer is taken for a first read. */
-const FRESH_MS = 2_000;
+const RECENT_MS = 2_000;
 
 const begun = new Map<string, Ahead>();
 
@@ -27,23 +30,25 @@ export function beginAhead<T>(
   read: (signal: AbortSignal) => Promise<T>,
   onAnswer: (value: T) => void,
 ): void {
-  if (isFresh(begun.get(key))) return;
+  if (isRecent(begun.get(key))) return;
+  for (const [old, one] of begun) if (!isRecent(one)) begun.delete(old);
   const answer = read(AbortSignal.timeout(PATIENCE_MS));
   // Whoever takes a failure is told of it.
   const ended = answer.then(onAnswer, () => undefined);
   const waited = Promise.race([ended, pause(WAIT_MS)]);
-  const made: Ahead = { answer, began: Date.now(), waited, over: false };
+  const made: Ahead = { answer, began: Date.now(), hints: hintsSoFar(), waited, over: false };
   void waited.then(() => {
     made.over = true;
   });
   begun.set(key, made);
 }
 
-/** The read of `key` that began ahead, once; null when there is none. */
+/** The read of `key` that began ahead, once; null when there is none, or something happened since. */
 export function takeAhead<T>(key: string): Promise<T> | null {
   const found = begun.get(key);
   begun.delete(key);
-  return isFresh(found) ? (found.answer as Promise<T>) : null;
+  if (!isRecent(found) || found.hints !== hintsSoFar()) return null;
+  return found.answer as Promise<T>;
 }
 
 export function forgetAhead(): void {
@@ -62,8 +67,8 @@ export function useAhead(): void {
   }
 }
 
-function isFresh(found: Ahead | undefined): found is Ahead {
-  return found !== undefined && Date.now() - found.began < FRESH_MS;
+function isRecent(found: Ahead | undefined): found is Ahead {
+  return found !== undefined && Date.now() - found.began < RECENT_MS;
 }
 
 function pause(milliseconds: number): Promise<void> {

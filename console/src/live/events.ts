@@ -16,6 +16,7 @@ const SOURCE = "events";
 const GAP = "stream.gap";
 const listeners = new Set<EventListener>();
 const refreshers = new Set<() => void>();
+let hints = 0;
 
 /** Calls `listener` for every event. Returns the way to stop. */
 export function onPlatformEvent(listener: EventListener): () => void {
@@ -29,8 +30,14 @@ export function onRefresh(reread: () => void): () => void {
   return () => refreshers.delete(reread);
 }
 
+/** How many hints there have been: whoever was not listening yet sees whether one was missed. */
+export function hintsSoFar(): number {
+  return hints;
+}
+
 /** Tells every live reader to read again. */
 export function refresh(): void {
+  hints += 1;
   for (const reread of [...refreshers]) reread();
 }
 
@@ -65,6 +72,7 @@ function dispatch({ type, data }: StreamEvent): void {
   }
   const event = parsed(data);
   if (event === null) return;
+  hints += 1;
   for (const listener of [...listeners]) listener(event);
 }
 

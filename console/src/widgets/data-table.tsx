@@ -177,7 +177,7 @@ function definition<T>(column: Column<T>): TableProps.ColumnDefinition<T> {
     ...(column.value === undefined ? {} : { sortingField: column.id }),
     ...(column.width === undefined ? {} : { width: column.width }),
     // Words stay whole; a table that is too wide for its page scrolls by itself.
-    minWidth: column.minWidth ?? 115,
+    minWidth: column.minWidth ?? 130,
   };
 }
 

@@ -50,7 +50,8 @@ function Instance({ instance }: { readonly instance: Diagnosis["instance"] | nul
     <>
       <Link href={`/instances/${instance.id}`}>{instance.resource_name}</Link>
       <div>
-        <Status word={instance.status} /> <Status word={instance.health} />
+        <Status word={instance.status} />{" "}
+        {instance.health !== instance.status && <Status word={instance.health} />}
       </div>
     </>
   );

@@ -23,6 +23,11 @@ const SENTENCES: Readonly<Record<string, string>> = {
   wait_for_operation: "Wait for the running operation to end.",
 };
 
+/** What an app or the platform says should be done: a sentence as it is, a code as its sentence. */
+export function nextActionText(said: string): string {
+  return /^[a-z][a-z_]*$/.test(said) ? nextActionSentence(said) : said;
+}
+
 export function nextActionSentence(action: string): string {
   const sentence = SENTENCES[action];
   if (sentence !== undefined) return sentence;

@@ -111,15 +111,20 @@ async def visit(
 
 @pytest.fixture
 async def picture() -> Picture:
-    """Take a picture of a page, light and dark, where GPUAAS_PICTURES names a folder for them."""
+    """Take a picture of a page, light and dark, where GPUAAS_PICTURES names a folder for them.
+
+    It ends where a window does, or below the panel with the heading `until`.
+    """
     folder = os.environ.get("GPUAAS_PICTURES")
 
-    async def take(page: Page, name: str, height: int = 900) -> None:
+    async def take(page: Page, name: str, until: str | None = None) -> None:
         if folder is None:
             return
+        dismiss = "for (const one of document.querySelectorAll('[aria-label=Dismiss]')) one.click()"
+        await page.evaluate(f"() => {{ {dismiss} }}")
+        await page.mouse.move(0, 0)
+        height = 900 if until is None else await _height(page, until)
         await page.set_viewport_size({"width": 1280, "height": height})
-        for notice in await page.get_by_role("button", name="Dismiss", exact=True).all():
-            await notice.click()
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             await page.wait_for_timeout(300)  # the colours fade over
@@ -128,6 +133,14 @@ async def picture() -> Picture:
         await page.set_viewport_size({"width": 1280, "height": 900})
 
     return take
+
+
+async def _height(page: Page, until: str) -> int:
+    """How tall a window is in which a page is seen down to the end of a panel."""
+    await page.set_viewport_size({"width": 1280, "height": 4000})
+    heading = page.get_by_role("heading", name=until, level=2).last
+    bottom = "one => one.closest('[class*=awsui_child]').getBoundingClientRect().bottom"
+    return int(await heading.evaluate(bottom)) + 20
 
 
 async def sign_in(page: Page, email: str, password: str = PASSWORD) -> None:

@@ -91,7 +91,7 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await failed.first.get_by_role("link").first.click()
     await page.wait_for_url("**/operations/**")
     await expect(page.get_by_text("It failed")).to_be_visible()
-    await picture(page, "real-failure", height=1500)
+    await picture(page, "real-failure", until="Steps")
 
     await lab.machine("n4").run("chmod 755 /usr/bin/dpkg-deb")
     await page.get_by_role("button", name="Retry", exact=True).click()
@@ -101,7 +101,7 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await _healthy(page)
     ran = await lab.machine("n1").run("srun --nodes=3 --exclude=n1 hostname || sinfo")
     assert {"n2", "n3", "n4"} <= set(ran.stdout.split())
-    await picture(page, "real-instance", height=2200)
+    await picture(page, "real-instance", until="Topology")
 
     await page.get_by_role("button", name="Actions").click()
     await page.get_by_role("menuitem", name="Decommission").click()

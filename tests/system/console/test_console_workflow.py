@@ -41,7 +41,7 @@ async def test_the_target_workflow_by_clicks(visit: Any, site: Ground, picture: 
     await expect(other.get_by_role("tab", name="Members (5)")).to_be_visible()
     await page.get_by_role("tab", name="Overview").click()
     await expect(page.get_by_text("5 serving").first).to_be_visible()
-    await picture(page, "instance", height=1750)
+    await picture(page, "instance", until="Topology")
 
     await _drain_and_remove(page, picture)
     await _act(page, "Stop", "Stop")

@@ -120,11 +120,13 @@ function Machines({ machines, manifest, operation, input, onEdit }: MachinesProp
           id: "name",
           header: "Machine",
           isRowHeader: true,
+          minWidth: 110,
           cell: ({ allocation }) => allocation.name,
         },
         {
           id: "gets",
           header: "Gets",
+          minWidth: 110,
           cell: ({ allocation }) =>
             seats
               .filter(({ allocationId }) => allocationId === allocation.id)
@@ -134,13 +136,20 @@ function Machines({ machines, manifest, operation, input, onEdit }: MachinesProp
         {
           id: "kind",
           header: "Kind",
+          minWidth: 150,
           cell: ({ allocation, sku }) =>
             sku === null ? allocation.sku : `${allocation.sku}: ${skuText(sku)}`,
         },
-        { id: "region", header: "Region", cell: ({ allocation }) => allocation.region },
+        {
+          id: "region",
+          header: "Region",
+          minWidth: 100,
+          cell: ({ allocation }) => allocation.region,
+        },
         {
           id: "price",
           header: "Per hour",
+          minWidth: 100,
           cell: ({ sku }) => (sku === null ? "–" : money(Number(sku.price_per_hour), sku.currency)),
         },
       ]}

@@ -4,6 +4,7 @@ import Badge from "@cloudscape-design/components/badge";
 import Container from "@cloudscape-design/components/container";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Link from "@cloudscape-design/components/link";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import Tabs from "@cloudscape-design/components/tabs";
 import { useEffect, useState } from "react";
 import type { AppInstance, Manifest, Member } from "../../api/contract.ts";
@@ -96,7 +97,7 @@ function Whole(view: InstanceTabProps) {
   const [tab, setTab] = useQuery("tab");
   const removal = manifest?.operations.find(({ purpose }) => purpose === "delete") ?? null;
   return (
-    <>
+    <SpaceBetween size="l">
       <Conditions
         conditions={instance.conditions.filter(({ type }) => type !== "controller_absent")}
       />
@@ -130,7 +131,7 @@ function Whole(view: InstanceTabProps) {
           { id: "settings", label: "Settings", content: <SettingsTab {...view} /> },
         ]}
       />
-    </>
+    </SpaceBetween>
   );
 }
 

@@ -101,12 +101,14 @@ function columns(
     {
       id: "operation",
       header: "Last operation",
+      minWidth: 100,
       cell: ({ last_operation_id }) =>
         last_operation_id && <Link href={`/operations/${last_operation_id}`}>Look</Link>,
     },
     {
       id: "since",
       header: "Changed",
+      minWidth: 100,
       cell: ({ updated_at }) => <Moment at={updated_at} />,
       value: ({ updated_at }) => updated_at,
     },

@@ -124,6 +124,18 @@ describe("a page on its way", () => {
     expect(read).toHaveBeenCalledTimes(1);
   });
 
+  it("reads again when something happened before it could hear of it", async () => {
+    const read = vi.fn(async () => {
+      await Promise.resolve();
+      if (read.mock.calls.length === 1) refresh();
+      return "known";
+    });
+    await act(async () => open(read));
+    await settle(10);
+    expect(screen.getByRole("heading", { name: "known" })).toBeTruthy();
+    expect(read).toHaveBeenCalledTimes(2);
+  });
+
   it("is waited for a moment, and then says that it reads", async () => {
     await act(async () => open(() => new Promise(() => undefined)));
     expect(screen.getByText("before")).toBeTruthy();
