@@ -124,7 +124,9 @@ async def test_what_a_dead_replica_was_about_to_tell_is_told_by_another(site: Si
     await site.revoke(lost)
     await asyncio.sleep(0.1)
     assert not lists(site.fake.krl(made), lost)
-    await site.until(lambda: lists(site.fake.krl(made), lost), later=True)
+    site.clock.advance(seconds=31)
+    site.platform.signals.send(("capacity.trust",))
+    await site.until(lambda: lists(site.fake.krl(made), lost))
 
 
 class Away:
