@@ -40,7 +40,7 @@ from gpuaas_sdk import (
     SealingKey,
 )
 from gpuaas_sdk.machines import About, CertificateAccess, Order, Output
-from gpuaas_sdk.machines.scripts import put_script, spoken
+from gpuaas_sdk.machines.scripts import put_input, put_script, spoken
 from gpuaas_sdk.machines.ssh_script import Kept
 from gpuaas_sdk.machines.ssh_wire import Pass
 
@@ -104,7 +104,34 @@ def test_what_cannot_be_said_is_refused() -> None:
         spoken(order("true", env={"A B": ""}))
     for path in ("relative", "/folder/"):
         with pytest.raises(ValueError, match="absolute path"):
-            put_script([(File(path, b""), 0)])
+            put_script([(File(path, b""), 0)], "mark")
+
+
+def test_files_are_put_in_place_whole_or_not_at_all(tmp_path: Path) -> None:
+    local = tmp_path / "local"
+    local.write_bytes(b"x" * 20_000)
+    files = [
+        (File(f'{tmp_path}/a/it\'s "odd"', b"\x00\xff", mode=0o600), 2),
+        (File(f"{tmp_path}/a/empty", b"", mode=0o755), 0),
+        (File(f"{tmp_path}/b/{'long' * 40}", local), 20_000),
+    ]
+    script = put_script(files, "mark", "echo then; umask")
+    sent = b"".join(p.read_bytes() if isinstance(p, Path) else p for p in put_input(files, "mark"))
+    early = ran(order(script, input=(b"x",)), rest=sent[:-12_000])
+    assert early.returncode != 0
+    left = [path for path in tmp_path.rglob("*") if path.is_file() and path != local]
+    assert left == []
+    whole = ran(order(script, input=(b"x",)), rest=sent)
+    assert (whole.returncode, whole.stdout.partition(b"\n")[2]) == (0, b"then\n0022\n"), whole
+    assert {p.name: p.read_bytes() for p in (tmp_path / "a").iterdir()} == {
+        'it\'s "odd"': b"\x00\xff",
+        "empty": b"",
+    }
+    assert [p.read_bytes() for p in (tmp_path / "b").iterdir()] == [local.read_bytes()]
+    modes = {p.name: p.stat().st_mode & 0o7777 for p in (tmp_path / "a").iterdir()}
+    assert modes == {'it\'s "odd"': 0o600, "empty": 0o755}
+    written = [p.stat().st_mtime for p in tmp_path.rglob("*") if p.is_file()]
+    assert min(written) >= local.stat().st_mtime
 
 
 @given(pieces=some.lists(some.binary(max_size=300), max_size=20))

@@ -48,7 +48,7 @@ exec {program} "$@"
 REFUSALS = {
     "preflight": ("n2", "/usr/bin/lscpu", "*"),
     "munge": ("n2", "/usr/bin/munge", "*"),
-    "configure": ("n1", "/usr/bin/systemctl", "daemon-reload"),
+    "configure": ("n1", "/usr/bin/tar", "*"),
     "database": ("n1", "/usr/bin/mariadb", "*"),
     "slurmdbd": ("n1", "/usr/bin/systemctl", "'restart slurmdbd'"),
     "accounts": ("n1", "/usr/bin/sacctmgr", "*--immediate*"),

@@ -1,8 +1,9 @@
 """What one attempt of an operation stands on: the machines, what they look like, the scheduler.
 
 Made when an operation is loaded and shared by its steps. A script that changes a machine ends with
-a look at it, so that a step costs a machine one round trip; what was seen last is kept, and what
-a script that failed left behind is looked at anew. It decides nothing.
+a look at what it may have changed, so that a step costs a machine one round trip and few programs;
+what was seen last of each part is kept, and what a script that failed left behind is looked at
+anew. It decides nothing.
 """
 
 import asyncio
@@ -10,11 +11,12 @@ import shlex
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from gpuaas_sdk import ConflictFailure, PermanentFailure, StepFailure, Target, TemporaryFailure
 from gpuaas_sdk.machines import File, Machine, Machines, Ran, ScriptFailed
-from gpuaas_slurm.commands import Result, Slurm
+from gpuaas_slurm.commands import Association, Result, Slurm
 from gpuaas_slurm.documents import (
     ClusterDocument,
     DocumentError,
@@ -23,8 +25,8 @@ from gpuaas_slurm.documents import (
     record_of,
 )
 from gpuaas_slurm.onmachine.facts import FACTS_END, MachineFacts, machine_facts
-from gpuaas_slurm.onmachine.look import LookError, MachineLook, machine_look
-from gpuaas_slurm.onmachine.scripts import LOOK, Script, script_text
+from gpuaas_slurm.onmachine.look import Looked, LookError, MachineLook, machine_look
+from gpuaas_slurm.onmachine.scripts import ALL, LOOK, Script, script_text
 from gpuaas_slurm.sites import Site, sites_of
 
 T = TypeVar("T")
@@ -44,7 +46,10 @@ class Ground:
         """Machines the work goes on without, and why; by allocation."""
         self.may_leave_out: Callable[[Site, StepFailure], bool] = lambda *_: False
         """Whether the work may go on without a machine that failed; said by the operation."""
-        self._looks: dict[str, MachineLook] = {}
+        self.associations: tuple[Association, ...] | None = None
+        """Accounting's tree as the step before saw or made it (empty: its database is new), for the
+        one that asks next."""
+        self._looks: dict[str, Looked] = {}
         self._facts: dict[str, MachineFacts] = {}
         self._addresses: dict[str, str] = {}
         self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -76,8 +81,8 @@ class Ground:
     async def look(self, site: Site) -> MachineLook:
         """What is on a machine, as last seen in this attempt."""
         async with self._asking[site.allocation_id]:  # whoever asks meanwhile gets the same answer
-            found = self._looks.get(site.allocation_id)
-            return found if found is not None else await self.run(site, LOOK)
+            known = self._looks.get(site.allocation_id)
+            return known.look if known is not None else await self.run(site, LOOK)
 
     async def looks(self, sites: Iterable[Site]) -> dict[str, MachineLook]:
         """The same for many, by allocation."""
@@ -89,13 +94,15 @@ class Ground:
         Until it ends, steps beside it see the machine as it was: they need nothing of each other.
         """
         machine = await self.machines.open(site.allocation_id)
+        if site.allocation_id not in self._looks:
+            script = replace(script, sees=ALL)
         given: dict[str, Any] = {"timeout": script.timeout, "env": script.environment}
         try:
             if files:
                 ran = await machine.put(*files, then=script.text, **given)
             else:
                 ran = await machine.run(script.text, input=script.input, **given)
-            return self._seen(site, ran, ran.stdout)
+            return self._seen(site, ran, ran.stdout, script.sees)
         except BaseException as failure:
             self._looks.pop(site.allocation_id, None)
             if isinstance(failure, ScriptFailed):
@@ -153,17 +160,19 @@ class Ground:
         machine = await self.machines.open(self.controller.allocation_id)
         return Slurm(_runner(machine), document.cluster.build.version)
 
-    def _seen(self, site: Site, ran: Ran, text: str) -> MachineLook:
+    def _seen(self, site: Site, ran: Ran, text: str, sees: tuple[str, ...] = ALL) -> MachineLook:
         ended = time.time()
         seen = _read(site, lambda: machine_look(text))
         # When exactly the machine looked at its clock is not known: not before the script began.
         early, late = seen.now - ended, seen.now - (ended - ran.seconds)
         skew = 0.0 if early <= 0 <= late else min(early, late, key=abs)
-        found = MachineLook(**{**vars(seen), "skew": skew})
-        # Scripts beside each other end in any order: the look that began last saw the work of all.
+        found = replace(seen, skew=skew)
+        # Scripts beside each other end in any order: of each part, the look that began last counts.
         known = self._looks.get(site.allocation_id)
-        if known is None or known.now <= found.now:
-            self._looks[site.allocation_id] = found
+        if known is not None:
+            self._looks[site.allocation_id] = known.and_then(found, sees)
+        elif sees == ALL:
+            self._looks[site.allocation_id] = Looked.whole(found)
         return found
 
     async def each(

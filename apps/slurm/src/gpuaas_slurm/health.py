@@ -21,8 +21,10 @@ from gpuaas_sdk.contract import (
 from gpuaas_slurm.access import access_bundle
 from gpuaas_slurm.commands import Node
 from gpuaas_slurm.detail import instance_detail, member_detail, node_of, state_of
+from gpuaas_slurm.making import renewed
 from gpuaas_slurm.observe import Seen, SiteSeen
 from gpuaas_slurm.onmachine.scripts import UNITS
+from gpuaas_slurm.settings import settings_of
 from gpuaas_slurm.sites import CONTROLLER, WORKER
 
 OURS: Final = "gpuaas:"
@@ -152,7 +154,8 @@ def instance_report(
         more["runtime_version"] = str(seen.scheduler.version)
     if seen.scheduler is not None and seen.document is not None:
         more["access"] = access_bundle(seen.document, seen.scheduler, seen.sites)
-        more["settings_revision"] = target.instance.settings_revision
+        if renewed(seen.document, settings_of(target.instance)) == seen.document:
+            more["settings_revision"] = target.instance.settings_revision
     return InstanceReport(
         status=status,
         health=found,

@@ -156,6 +156,15 @@ async def test_of_scripts_beside_each_other_the_look_that_began_last_counts() ->
     assert len(access.orders) == 2
 
 
+async def test_a_script_is_followed_by_a_look_at_what_it_may_have_changed() -> None:
+    access = Told()
+    made = ground(access=access)
+    start = Script("start", {"UNIT": "slurmd"}, sees=("units",))
+    await made.run(made.controller, start)  # nothing is known yet: everything is looked at
+    await made.run(made.controller, start)
+    assert [one.env["SEES"] for one in access.orders] == ["packages files units people", "units"]
+
+
 async def test_what_a_script_that_failed_left_is_looked_at_anew() -> None:
     access = Told()
     made = ground(access=access)

@@ -68,6 +68,16 @@ def test_an_unreachable_controller_makes_the_whole_unreachable_and_nothing_gone(
     assert facts.members[1].status is MemberStatus.READY
 
 
+def test_new_settings_are_not_called_applied_before_the_cluster_has_them() -> None:
+    applied = health(target(), seen()).instance
+    assert applied is not None
+    assert applied.settings_revision == 1
+    more = {"settings": {"partitions": [{"name": "main"}, {"name": "short"}]}}
+    waiting = health(target(settings=more, settings_revision=2), seen()).instance
+    assert waiting is not None
+    assert waiting.settings_revision is None
+
+
 def test_a_dead_daemon_is_told_with_what_to_do() -> None:
     units = {"munge": UnitSeen("loaded", "active"), "slurmd": UnitSeen("loaded", "failed")}
     found = worker_of(changed("alloc_n2", units=units))

@@ -7,7 +7,7 @@ import pytest
 
 from gpuaas_slurm.commands.batch import answering, batch_answers, batch_script
 from gpuaas_slurm.onmachine.facts import machine_facts
-from gpuaas_slurm.onmachine.look import LookError, machine_look
+from gpuaas_slurm.onmachine.look import Looked, LookError, MachineLook, UnitSeen, machine_look
 from gpuaas_slurm.onmachine.residue import residue_env, residue_found
 from gpuaas_slurm.onmachine.scripts import Script, script_text
 
@@ -161,3 +161,18 @@ async def test_commands_are_asked_at_once_and_a_look_is_taken_meanwhile() -> Non
 
 def test_nothing_is_asked_where_nobody_would_answer() -> None:
     assert shell(batch_script([("echo", "asked")], "echo looked", "false")).stdout == "looked\n"
+
+
+def test_of_looks_at_parts_each_part_is_as_last_seen() -> None:
+    up, down = {"slurmd": UnitSeen(active="active")}, {"slurmd": UnitSeen(active="failed")}
+    first = MachineLook("debian", "bookworm", "n1", 10.0, packages={"slurmd": "1"}, units=down)
+    known = Looked.whole(first)
+    later = MachineLook("debian", "bookworm", "n1", 12.0, units=up, restored="op_1")
+    known = known.and_then(later, ("units",))
+    assert known.look == MachineLook(
+        "debian", "bookworm", "n1", 12.0, packages={"slurmd": "1"}, units=up, restored="op_1"
+    )
+    early = MachineLook("debian", "bookworm", "n1", 11.0, packages={"slurmd": "2"}, units=down)
+    known = known.and_then(early, ("packages", "units"))
+    assert (known.look.packages, known.look.units) == ({"slurmd": "2"}, up)
+    assert known.look.restored == "op_1"

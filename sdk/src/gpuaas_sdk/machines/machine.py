@@ -5,6 +5,7 @@ from many tasks at once.
 """
 
 import asyncio
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from gpuaas_sdk.machines.scripts import (
     About,
     Order,
     get_script,
+    put_input,
     put_script,
     unit_script,
     unit_wait_script,
@@ -65,12 +67,13 @@ class Machine:
         returned.
         """
         sizes = await asyncio.gather(*(_size(file.content) for file in files))
+        sized, mark = list(zip(files, sizes, strict=True)), secrets.token_hex(8)
         order = Order(
             self.allocation_id,
-            put_script(list(zip(files, sizes, strict=True)), then) if files else then,
+            put_script(sized, mark, then) if files else then,
             timeout=timeout + sum(sizes) / 1_000_000,  # a megabyte a second is a link that works
             env=env or {},
-            input=tuple(file.content for file in files),
+            input=tuple(put_input(sized, mark)) if files else (),
             about=self.about,
         )
         return self._judge(await self.wire.execute(order), order.timeout, check=True)

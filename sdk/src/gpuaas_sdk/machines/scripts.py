@@ -6,6 +6,7 @@ is the same for all, and what it runs comes through standard input, whole or not
 """
 
 import shlex
+import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,6 @@ JOURNAL_TAG: Final = "gpuaas"
 UNIT_PROPERTIES: Final = ("LoadState", "ActiveState", "SubState", "Result", "MainPID")
 KILL_AFTER: Final = 5  # seconds between being asked to end and being ended
 _WHOLE: Final = "#gpuaas:whole#"
-_BROKE_OFF: Final = '{ echo "content broke off" >&2; exit 74; }'
 _OVER: Final = "\nexit\n"
 _NOWHERE: Final = "</dev/null >/dev/null 2>&1"
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -87,44 +87,48 @@ def _surrounded(order: Order) -> str:
     )
 
 
-def put_script(files: Sequence[tuple[File, int]], then: str = "") -> str:
-    """Put files of known sizes in place from standard input, each whole or not at all; `then` more.
+def put_script(files: Sequence[tuple[File, int]], mark: str, then: str = "") -> str:
+    """Put the files of `put_input` in place, each whole or not at all; `then` more.
 
     All of them are written before the first takes its place, and as few programs are started as
-    that takes: on a small machine they cost more than the bytes.
+    that takes: on a small machine they cost more than the bytes. `mark` is in no other name.
     """
-    for file, _ in files:
-        if not file.path.startswith("/") or file.path.endswith("/"):
-            raise ValueError(f"{file.path!r} is not the absolute path of a file")
-    folders = dict.fromkeys(file.path.rpartition("/")[0] or "/" for file, _ in files)
-    fresh = " ".join(
-        f'{shlex.quote(file.path.rpartition("/")[0])}/"$n".{number}'
-        for number, (file, _) in enumerate(files)
-    )
-    sizes = "".join(f"{size} " for _, size in files)
+    folders = _folders(files)
+    fresh = [_fresh(folder, mark) for folder in folders]
     lines = [
         "set -eu",
-        f"mkdir -p -- {shlex.join(folders)}",
-        'n=".gpuaas.$$.$(date +%N)"',
-        f"set -- {fresh}",
-        "trap 'rm -f -- \"$@\"' EXIT",
-        "umask 077",
-        "set -C",  # a file that is there is never written through
-        *(f'head -c {size} >"${{{place}}}"' for place, (_, size) in enumerate(files, 1)),
-        f'[ "$(stat -c %s -- "$@" | tr "\\n" " ")" = "{sizes}" ] || {_BROKE_OFF}',
-        *_grouped("chown", [f"{file.owner}:{file.group}" for file, _ in files], "root:root"),
-        *_grouped("chmod", [f"{file.mode:o}" for file, _ in files], "600"),
-        'sync -- "$@"',
-        *(
-            f'mv -fT -- "${{{place}}}" {shlex.quote(file.path)}'
-            for place, (file, _) in enumerate(files, 1)
-        ),
-        "trap - EXIT",
-        "set +euC",
         "umask 022",
-        "set --",
+        f"mkdir -p -- {shlex.join(folders)}",
+        f"mkdir -m 0700 -- {shlex.join(fresh)}",  # ours alone: nothing is written through
+        f"trap {shlex.quote(f'rm -rf -- {shlex.join(fresh)}')} EXIT",
+        # Written now, by the machine's own clock.
+        "tar --extract --touch --absolute-names --preserve-permissions --no-same-owner --file=-",
+        *_owned(files, mark),
+        f"sync -- {shlex.join(_written(file, mark) for file, _ in files)}",
+        *(
+            f"mv -f -t {shlex.quote(folder)} -- "
+            + shlex.join(_written(file, mark) for file, _ in files if _parent(file) == folder)
+            for folder in folders
+        ),
+        f"rmdir -- {shlex.join(fresh)}",
+        "trap - EXIT",
+        "set +eu",
     ]
     return "\n".join([*lines, then])
+
+
+def put_input(files: Sequence[tuple[File, int]], mark: str) -> list[bytes | Path]:
+    """What `put_script` reads: an archive of the files, which ends early or is whole."""
+    pieces: list[bytes | Path] = []
+    length = 0
+    for file, size in files:
+        head = tarfile.TarInfo(_written(file, mark))
+        head.size, head.mode = size, file.mode
+        header, rest = head.tobuf(tarfile.GNU_FORMAT), bytes(-size % tarfile.BLOCKSIZE)
+        pieces += [header, file.content, rest]
+        length += len(header) + size + len(rest)
+    end = 2 * tarfile.BLOCKSIZE
+    return [*pieces, bytes(end + -(length + end) % tarfile.RECORDSIZE)]
 
 
 def get_script(path: str, limit: int) -> str:
@@ -153,14 +157,39 @@ def unit_wait_script(name: str, active: str, timeout: float) -> str:
     )
 
 
-def _grouped(program: str, words: Sequence[str], given: str) -> list[str]:
-    """One call for all files that need the same word; none for what they have from the start."""
-    return [
-        f"{program} -- {shlex.quote(word)} "
-        + " ".join(f'"${{{place}}}"' for place, one in enumerate(words, 1) if one == word)
-        for word in dict.fromkeys(words)
-        if word != given
+def _folders(files: Sequence[tuple[File, int]]) -> list[str]:
+    for file, _ in files:
+        if not file.path.startswith("/") or file.path.endswith("/"):
+            raise ValueError(f"{file.path!r} is not the absolute path of a file")
+    return list(dict.fromkeys(_parent(file) for file, _ in files))
+
+
+def _parent(file: File) -> str:
+    return file.path.rpartition("/")[0] or "/"
+
+
+def _fresh(folder: str, mark: str) -> str:
+    return f"{folder.rstrip('/')}/.gpuaas.{mark}"
+
+
+def _written(file: File, mark: str) -> str:
+    return f"{_fresh(_parent(file), mark)}/{file.path.rpartition('/')[2]}"
+
+
+def _owned(files: Sequence[tuple[File, int]], mark: str) -> list[str]:
+    """One call for all files of one owner; none for root's, whose they are from the start.
+
+    Another owner takes special modes away, so that they are given again.
+    """
+    owners = dict.fromkeys(f"{file.owner}:{file.group}" for file, _ in files)
+    others = [owner for owner in owners if owner != "root:root"]
+    chowns = [
+        f"chown -- {shlex.quote(owner)} "
+        + shlex.join(_written(f, mark) for f, _ in files if f"{f.owner}:{f.group}" == owner)
+        for owner in others
     ]
+    special = [file for file, _ in files if file.mode > 0o777 and others]
+    return [*chowns, *(f"chmod {f.mode:o} -- {shlex.quote(_written(f, mark))}" for f in special)]
 
 
 def _journal_tail(unit: str) -> str:

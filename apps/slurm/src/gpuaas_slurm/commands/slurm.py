@@ -4,7 +4,9 @@ One instance stands for one controller and the release it runs; JSON is asked fo
 release has it, and stable text formats where it has not.
 """
 
+import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from gpuaas_slurm.commands.associations import (
@@ -13,6 +15,7 @@ from gpuaas_slurm.commands.associations import (
     association_from_json,
     associations_from_text,
 )
+from gpuaas_slurm.commands.batch import answering
 from gpuaas_slurm.commands.controller import (
     ControllerPing,
     ping_from_json,
@@ -65,6 +68,8 @@ done
 """
 
 TREE = """printf '%s\\n' "$@" quit | sacctmgr --immediate"""
+THEN = "gpuaas:then"
+"""Between what one command said and what the next one did, where two share a round trip."""
 
 
 async def slurm_connect(run: Runner) -> "Slurm":
@@ -127,16 +132,23 @@ class Slurm:
             return await self._rows(ASSOCIATIONS_JSON, "associations", association_from_json)
         return await self._text(ASSOCIATIONS, associations_from_text)
 
-    async def tree_add(self, cluster: str, accounts: Sequence[str]) -> str:
-        """Make a cluster and its accounts known to accounting; return what it said to that.
+    async def tree_add(
+        self, cluster: str, accounts: Sequence[str]
+    ) -> tuple[str, tuple[Association, ...]]:
+        """Make a cluster and its accounts known to accounting; return what it said, and what is so.
 
         In one process, since each has to open a connection of its own. What is there already is
         refused, word by word, and stays as it is.
         """
         words = [f"add cluster {cluster}"]
         words += [f"add account {account} cluster={cluster}" for account in accounts]
-        result = await self._run(["sh", "-c", TREE, "sh", *words])
-        return result.stdout + result.stderr
+        asked: tuple[str, ...] = ASSOCIATIONS_JSON if self._json else ASSOCIATIONS
+        script = f"{TREE}\necho {THEN}\nexec {shlex.join(asked)}"
+        result = await self._run(["sh", "-c", script, "sh", *words])
+        said, _, listed = result.stdout.partition(f"{THEN}\n")
+        answers = {asked: replace(result, stdout=listed)}
+        found = await Slurm(answering(answers), self.version).associations()
+        return said + result.stderr, found
 
     async def cluster_add(self, cluster: str) -> None:
         """Make the cluster known to accounting; a second time changes nothing."""
@@ -176,12 +188,18 @@ class Slurm:
 
     async def nodes_open(
         self, nodes: Sequence[str], features: Sequence[str], partitions: Sequence[Partition]
-    ) -> None:
-        """Give nodes their features, and every partition the nodes with any of its features."""
+    ) -> tuple[Node, ...]:
+        """Give nodes their features, and every partition the nodes with any of its features.
+
+        Return every node as it is then.
+        """
         parts = [f"{one.name}={','.join(one.features)}" for one in partitions]
         joined = ",".join(features)
-        script = ["sh", "-c", OPEN, "sh", joined, compress(nodes), *parts]
-        await self._do(["flock", "--wait", "60", LOCK, *script])
+        asked: tuple[str, ...] = NODES_JSON if self._json else NODES
+        script = f"{OPEN}exec {shlex.join(asked)}"
+        argv = ["sh", "-c", script, "sh", joined, compress(nodes), *parts]
+        result = await self._run(["flock", "--wait", "60", LOCK, *argv])
+        return await Slurm(answering({asked: result}), self.version).nodes()
 
     async def trial(self, nodes: Sequence[str], seconds: int) -> tuple[str, ...]:
         """Run a job on nodes that need not be open yet; return the names of those it ran on."""

@@ -3,7 +3,20 @@
     systemctl enable --quiet mariadb
 # Started often in a short time, as by one attempt after the other, it would be refused.
 systemctl reset-failed mariadb 2>/dev/null || true
-systemctl restart mariadb
+if [ -e "$HOME_FOLDER/reload" ]; then
+    # That systemd reads its units takes as long as the server needs to come up: both at once.
+    systemctl restart --no-block mariadb
+    tries=50
+    until pidof -q mariadbd || [ "$tries" -eq 0 ]; do
+        tries=$((tries - 1))
+        sleep 0.02
+    done
+    systemctl daemon-reload
+    rm -f "$HOME_FOLDER/reload"
+    systemctl start mariadb
+else
+    systemctl restart mariadb
+fi
 mariadb
 # The first start also brings the server's own tables up to date, behind the back of whoever started
 # it: accounting is not let in before its user really gets at its database.

@@ -4,12 +4,20 @@ say() { printf '%s\t%s\n' "$1" "$2"; }
 say arch "$(dpkg --print-architecture 2>/dev/null || uname -m)"
 say root "$(id -u)"
 [ -d /run/systemd/system ] && say systemd yes
-say memory "$(awk '/^MemTotal:/ {print $2}' /proc/meminfo)"
+while read -r key value _; do
+    [ "$key" != MemTotal: ] || { say memory "$value"; break; }
+done </proc/meminfo
 say disk "$(df -Pk /var | awk 'NR == 2 {print $4}')"
-lscpu -p=CPU,CORE,SOCKET | grep -v '^#' | sed 's/^/cpu\t/'
-awk '$3 == "cgroup" || $3 == "cgroup2" {print "cgroup\t" $3 " " $2 " " $4}' /proc/mounts
-[ -r /sys/fs/cgroup/cgroup.controllers ] && say controllers "$(cat /sys/fs/cgroup/cgroup.controllers)"
-getent hosts "$(cat /proc/sys/kernel/hostname)" | sed 's/^/resolves\t/'
+lscpu -p=CPU,CORE,SOCKET | sed -n '/^#/!s/^/cpu\t/p'
+while read -r _ place kind options _; do
+    case $kind in cgroup | cgroup2) say cgroup "$kind $place $options" ;; esac
+done </proc/mounts
+if [ -r /sys/fs/cgroup/cgroup.controllers ]; then
+    read -r controllers </sys/fs/cgroup/cgroup.controllers || :
+    say controllers "$controllers"
+fi
+read -r host </proc/sys/kernel/hostname
+resolved=$(getent hosts "$host") && say resolves "$resolved"
 ip -o addr show scope global | awk '{print "address\t" $4}'
 ss -Hltnp 2>/dev/null | awk '{print "port\t" $4 " " $6}'
 for file in /dev/nvidia[0-9]*; do

@@ -1,10 +1,10 @@
 """What a look says about one machine. Pure: reads the text of `look.sh`, runs nothing."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from gpuaas_slurm.onmachine.scripts import PLUGIN_FILES, PMIX_LIBRARY
 
@@ -125,6 +125,39 @@ class MachineLook:
     def pmix_library(self) -> bool:
         """The library the plugin opens is there under the name it opens."""
         return PMIX_LIBRARY in self.present
+
+
+PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "packages": ("packages",),
+    "files": ("files",),
+    "units": ("units",),
+    "people": ("users", "principals"),
+}
+"""Parts a look may leave out where nothing can have changed, and the fields they fill."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What is known of a machine from several looks, and when each part was looked at."""
+
+    look: MachineLook
+    at: Mapping[str, float]
+
+    @classmethod
+    def whole(cls, look: MachineLook) -> "Looked":
+        """Known from one look at everything."""
+        return cls(look, dict.fromkeys(PARTS, look.now))
+
+    def and_then(self, look: MachineLook, sees: Iterable[str]) -> "Looked":
+        """The same with another look at some parts; of each the later one counts."""
+        fresh = {part for part in sees if self.at[part] <= look.now}
+        base = look if look.now >= self.look.now else self.look
+        taken = {
+            name: getattr(look if part in fresh else self.look, name)
+            for part, names in PARTS.items()
+            for name in names
+        }
+        return Looked(replace(base, **taken), {**self.at, **dict.fromkeys(fresh, look.now)})
 
 
 def machine_look(text: str) -> MachineLook:

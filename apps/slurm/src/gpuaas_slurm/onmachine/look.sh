@@ -1,5 +1,7 @@
-# Says what is on this machine: a word, a tab, a value, a line each. Changes nothing.
+# Says what is on this machine: a word, a tab, a value, a line each. Changes nothing. SEES: which
+# parts; the script before it left the others as they were.
 say() { printf '%s\t%s\n' "$1" "$2"; }
+sees() { case " $SEES " in *" $1 "*) ;; *) return 1 ;; esac; }
 
 . /etc/os-release
 say os "${ID:-unknown} ${VERSION_CODENAME:-unknown}"
@@ -12,10 +14,10 @@ for name in record.json cluster.json snapshot.json offer restored previous.versi
     read -r line <"$HOME_FOLDER/$name" || :
     say "${name%.*}" "$line"
 done
-dpkg-query -W -f 'package\t${db:Status-Status} ${Package} ${Version}\n' $PACKAGES 2>/dev/null
+! sees packages || dpkg-query -W -f 'package\t${db:Status-Status} ${Package} ${Version}\n' $PACKAGES 2>/dev/null
 set --
 for file in $FILES; do
-    [ -e "$file" ] && set -- "$@" "$file"
+    sees files && [ -e "$file" ] && set -- "$@" "$file"
 done
 if [ $# -gt 0 ]; then
     sha256sum -- "$@" | sed 's/^/digest\t/'
@@ -24,13 +26,15 @@ fi
 for file in $PROBED; do
     [ -e "$file" ] && say present "$file"
 done
-awk -F: '{print "user\t" $1 ":" $3 ":" $7}' /etc/passwd
-principals=$(cat /etc/ssh/sshd_config.d/*.conf /etc/ssh/sshd_config 2>/dev/null |
-    awk 'tolower($1) == "authorizedprincipalsfile" {print $2; exit}')
-case $principals in
-*/%u) awk '{n = FILENAME; sub(".*/", "", n); print "principal\t" n " " $0}' "${principals%/%u}"/* 2>/dev/null ;;
-esac
-systemctl show --timestamp=unix \
+if sees people; then
+    awk -F: '{print "user\t" $1 ":" $3 ":" $7}' /etc/passwd
+    principals=$(cat /etc/ssh/sshd_config.d/*.conf /etc/ssh/sshd_config 2>/dev/null |
+        awk 'tolower($1) == "authorizedprincipalsfile" {print $2; exit}')
+    case $principals in
+    */%u) awk '{n = FILENAME; sub(".*/", "", n); print "principal\t" n " " $0}' "${principals%/%u}"/* 2>/dev/null ;;
+    esac
+fi
+! sees units || systemctl show --timestamp=unix \
     -p Id,LoadState,ActiveState,SubState,Result,MainPID,UnitFileState,NRestarts,InactiveExitTimestamp \
     $UNITS | sed 's/^/unit\t/'
 say end look

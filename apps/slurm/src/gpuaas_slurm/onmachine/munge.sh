@@ -1,14 +1,12 @@
 # Puts the key in place (standard input) and has munge read it; an old key is never left in use.
-! systemctl is-active --quiet munge || systemctl stop munge
+[ ! -e /run/munge ] || systemctl stop munge
 umask 077
-mkdir -p "$HOME_FOLDER"
-chmod 755 "$HOME_FOLDER"
+[ -d "$HOME_FOLDER" ] || install -d -m 0755 "$HOME_FOLDER"
 if [ -e /etc/munge/munge.key ] && [ ! -e "$HOME_FOLDER/munge.key.before" ]; then
     cp -p /etc/munge/munge.key "$HOME_FOLDER/munge.key.before"
 fi
-cat >/etc/munge/munge.key.new
+(umask 377 && cat >/etc/munge/munge.key.new)
 chown munge:munge /etc/munge/munge.key.new
-chmod 400 /etc/munge/munge.key.new
 mv -f /etc/munge/munge.key.new /etc/munge/munge.key
 [ -e /etc/systemd/system/multi-user.target.wants/munge.service ] ||
     systemctl enable --quiet munge

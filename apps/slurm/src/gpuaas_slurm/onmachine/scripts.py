@@ -51,6 +51,10 @@ PACKAGES = (
 )
 
 
+ALL = ("packages", "files", "units", "people")
+"""The parts of a look; what a machine is and was made to be is always told."""
+
+
 @dataclass(frozen=True)
 class Script:
     """What to run on one machine; the look that follows shows what it made."""
@@ -59,6 +63,8 @@ class Script:
     env: Mapping[str, str] = field(default_factory=dict)
     input: bytes = b""
     timeout: float = 60.0
+    sees: tuple[str, ...] = ALL
+    """Parts of a machine it may change, which are looked at afterwards."""
 
     @property
     def text(self) -> str:
@@ -72,7 +78,7 @@ class Script:
     @property
     def environment(self) -> dict[str, str]:
         """Its own values, and what the look needs to know."""
-        return {**_LOOK_ENV, **self.env}
+        return {**_LOOK_ENV, "SEES": " ".join(self.sees), **self.env}
 
 
 LOOK = Script("nothing")

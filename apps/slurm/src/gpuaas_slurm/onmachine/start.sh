@@ -7,6 +7,11 @@ done
 [ -e "/etc/systemd/system/multi-user.target.wants/$UNIT.service" ] ||
     systemctl enable --quiet "$UNIT"
 
+if [ -e "$HOME_FOLDER/reload" ]; then
+    systemctl daemon-reload
+    rm -f "$HOME_FOLDER/reload"
+fi
+
 works_for_it() {
     busy="SELECT COUNT(*) FROM information_schema.processlist
         WHERE user = 'slurm' AND command = 'Query'"

@@ -33,7 +33,7 @@ def deploy(scope: Scope) -> Sequence[Step | Together]:
         Preflight(ground, maker, sites),
         Install(ground, scope.packages, sites),
         Together(
-            [Configure(ground, maker, head), Database(ground, head)],
+            [Configure(ground, maker, head, started_next=True), Database(ground, head)],
             MungeKey(ground, maker, sites),
             ConfigureElsewhere(ground, maker, others),
         ),

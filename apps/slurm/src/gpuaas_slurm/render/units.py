@@ -25,8 +25,9 @@ def _until(command: str) -> str:
 
     What is ordered after it then finds it ready, and nobody has to poll.
     """
-    loop = f"until {command} >/dev/null 2>&1; do kill -0 ${{MAINPID}} || exit 1; sleep 0.1; done"
-    return f"ExecStartPost=/bin/sh -c '{loop}'\n"
+    pause = "n=$$((n+1)); if [ $$n -lt 200 ]; then sleep 0.05; else sleep 1; fi"
+    loop = f"until {command} >/dev/null 2>&1; do kill -0 ${{MAINPID}} || exit 1; {pause}; done"
+    return f"ExecStartPost=/bin/sh -c 'n=0; {loop}'\n"
 
 
 ANSWERS = _until("scontrol ping | grep UP")

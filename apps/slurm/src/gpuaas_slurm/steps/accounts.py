@@ -1,9 +1,10 @@
 """Accounting's tree: the cluster and the project's account, there before a job can be."""
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from gpuaas_sdk import Context, Step, TemporaryFailure
-from gpuaas_slurm.commands import ControllerSilentError
+from gpuaas_slurm.commands import Association, ControllerSilentError
 from gpuaas_slurm.documents import ClusterDocument
 from gpuaas_slurm.ground import Ground
 
@@ -20,15 +21,18 @@ class Accounts(Step):
     async def check(self, ctx: Context) -> bool:
         """Whether all of it is there."""
         del ctx
-        return not await self._missing(await self.ground.known())
+        if self.ground.associations is None:
+            self.ground.associations = await self._known()
+        return not _missing(await self.ground.known(), self.ground.associations)
 
     async def do(self, ctx: Context) -> None:
         """Add what is missing."""
         document = await self.ground.known()
         slurm = await self.ground.slurm()
         name = document.cluster.name
-        said = await slurm.tree_add(name, tuple(document.accounts.values()))
-        missing = await self._missing(document)
+        said, known = await slurm.tree_add(name, tuple(document.accounts.values()))
+        self.ground.associations = known
+        missing = _missing(document, known)
         if missing:
             lacks = ", ".join(sorted(account for _, account in missing))
             raise TemporaryFailure(
@@ -42,11 +46,14 @@ class Accounts(Step):
         del ctx
         return True
 
-    async def _missing(self, document: ClusterDocument) -> set[tuple[str, str]]:
+    async def _known(self) -> tuple[Association, ...]:
         try:
-            known = await (await self.ground.slurm()).associations()
+            return await (await self.ground.slurm()).associations()
         except ControllerSilentError as error:
             text = f"slurmdbd does not answer: {error}"
             raise TemporaryFailure("accounting_silent", text, delay=5) from error
-        wanted = {(document.cluster.name, one) for one in ("root", *document.accounts.values())}
-        return wanted - {(one.cluster, one.account) for one in known}
+
+
+def _missing(document: ClusterDocument, known: Iterable[Association]) -> set[tuple[str, str]]:
+    wanted = {(document.cluster.name, one) for one in ("root", *document.accounts.values())}
+    return wanted - {(one.cluster, one.account) for one in known}

@@ -55,7 +55,8 @@ def start_script(unit: str, *, begun: bool = False) -> Script:
         "FOLDERS": STATE if unit == "slurmctld" else "",
         "NEEDS": "mariadb" if unit == CONVERTS else "",
     }
-    return Script("start", env, timeout=CONVERSION_SECONDS if unit == CONVERTS else START_SECONDS)
+    limit = CONVERSION_SECONDS if unit == CONVERTS else START_SECONDS
+    return Script("start", env, timeout=limit, sees=("units",))
 
 
 async def started(ctx: Context, ground: Ground, site: Site, script: Script) -> None:
@@ -96,10 +97,14 @@ class Database(OnSites):
         """Start it and make what accounting needs; each statement may run again."""
         del ctx
         document = await self.ground.known()
+        new = DATABASE_MADE not in (await self.ground.look(site)).present
         accounting = document.cluster.accounting or Accounting()
         statements = "".join(f"{one};\n" for one in database_statements(accounting))
         env = {"DATABASE": accounting.database}
-        await self.ground.run(site, Script("database", env, statements.encode(), timeout=180))
+        script = Script("database", env, statements.encode(), timeout=180, sees=("units",))
+        await self.ground.run(site, script)
+        if new:
+            self.ground.associations = ()
 
 
 class Daemon(OnSites):
@@ -191,9 +196,8 @@ class Stopped(OnSites):
     async def make(self, ctx: Context, site: Site) -> None:
         """Stop them, in this order."""
         del ctx
-        await self.ground.run(
-            site, Script("stop", {"UNITS_DOWN": " ".join(self.units)}, timeout=240)
-        )
+        env = {"UNITS_DOWN": " ".join(self.units)}
+        await self.ground.run(site, Script("stop", env, timeout=240, sees=("units",)))
 
     @property
     def title(self) -> str:

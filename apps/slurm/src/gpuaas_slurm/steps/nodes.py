@@ -17,7 +17,7 @@ from gpuaas_slurm.documents import (
 from gpuaas_slurm.ground import Ground
 from gpuaas_slurm.hostlist import compress
 from gpuaas_slurm.making import Maker
-from gpuaas_slurm.onmachine.scripts import LOOK
+from gpuaas_slurm.onmachine.scripts import Script
 from gpuaas_slurm.render.units import OPTIONS
 from gpuaas_slurm.sites import Site
 
@@ -172,6 +172,10 @@ class Admitted(OnNodes):
 
     name = "admit"
 
+    def __init__(self, ground: Ground, maker: Maker, sites: Iterable[Site]) -> None:
+        super().__init__(ground, maker, sites)
+        self._seen: dict[str, Node] = {}
+
     async def check(self, ctx: Context) -> bool:
         """Whether both the machines and the scheduler say so."""
         del ctx
@@ -189,8 +193,14 @@ class Admitted(OnNodes):
         slurm = await self.ground.slurm()
         features = records[0].machine.features
         names = [record.machine.name for record in records]
-        await slurm.nodes_open(names, features, document.cluster.partitions)
+        seen = await slurm.nodes_open(names, features, document.cluster.partitions)
+        self._seen = {node.name: node for node in seen}
         ctx.say(f"{compress(names)} open to users")
+
+    async def verify(self, ctx: Context) -> bool:
+        """They are: the scheduler said so when they were opened."""
+        del ctx
+        return all(self._open(record, self._seen) for record in await self.records())
 
     @staticmethod
     def _open(record: Record, seen: dict[str, Node]) -> bool:
@@ -209,7 +219,7 @@ class Admitted(OnNodes):
             File(options.path, options.text.encode()),
             File(RECORD, document_text(record).encode()),
         )
-        await self.ground.run(site, LOOK, placed)
+        await self.ground.run(site, Script("nothing", sees=("files",)), placed)
 
 
 def _waiting(names: list[str], seen: dict[str, Node]) -> list[str]:

@@ -72,6 +72,10 @@ class People(Step):
         left = {name for plan in machines.values() for name in plan.leave}
         ctx.say(f"{len(made)} let in, {len(left)} locked out, {len(accounting.remove)} forgotten")
 
+    async def verify(self, ctx: Context) -> bool:
+        """The machines' users are seen; the script ends where accounting refuses a command."""
+        return all(one.settled for one in (await self._machines(ctx)).values())
+
     async def _machines(self, ctx: Context) -> dict[str, MachinePlan]:
         if self._people is None:
             self._people = await self.services.people(ctx.instance.project_id)
@@ -92,8 +96,9 @@ class People(Step):
         if not concerned(self._people or (), look):
             return AccountingPlan()
         document, slurm = await self.ground.known(), await self.ground.slurm()
+        known, self.ground.associations = self.ground.associations, None
         try:
-            known = await slurm.associations()
+            known = known or await slurm.associations()
         except ControllerSilentError as error:
             text = f"slurmdbd does not answer: {error}"
             raise TemporaryFailure("accounting_silent", text, delay=5) from error
@@ -119,7 +124,8 @@ class People(Step):
             "CLOSE": as_script(user_close(accounting.close, cluster, account)),
             "ACCOUNT": as_script(after),
         }
-        return Script("people", env, "".join(f"{line}\n" for line in lines).encode(), timeout=180)
+        given = "".join(f"{line}\n" for line in lines).encode()
+        return Script("people", env, given, timeout=180, sees=("people",))
 
 
 class PeopleElsewhere(People):

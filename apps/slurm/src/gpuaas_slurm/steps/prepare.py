@@ -45,6 +45,15 @@ class Preflight(Step):
 
     async def do(self, ctx: Context) -> None:
         """Examine; what was found in the way is the failure."""
+        # The way to the machines is opened meanwhile; who asks one shares the attempt, and its end.
+        opening = [self.ground.machines.open(site.allocation_id) for site in self.sites]
+        ways = asyncio.gather(*opening, return_exceptions=True)
+        try:
+            await self._examine(ctx)
+        finally:
+            ways.cancel()
+
+    async def _examine(self, ctx: Context) -> None:
         addresses = await self.ground.each(
             self.ground.sites, lambda site: self.ground.address(site, self.maker.services.address)
         )
@@ -128,7 +137,8 @@ class MungeKey(OnSites):
 
     async def make(self, ctx: Context, site: Site) -> None:
         """Put the key in place; munge is stopped meanwhile, so that no old one stays in use."""
-        await self.ground.run(site, Script("munge", input=await self._wanted(ctx)))
+        key = await self._wanted(ctx)
+        await self.ground.run(site, Script("munge", input=key, sees=("files", "units")))
 
     async def _wanted(self, ctx: Context) -> bytes:
         async with self._asking:  # custody is asked once, for however many machines
@@ -142,9 +152,12 @@ class Configure(OnSites):
 
     name = "configure"
 
-    def __init__(self, ground: Ground, maker: Maker, sites: Iterable[Site]) -> None:
+    def __init__(
+        self, ground: Ground, maker: Maker, sites: Iterable[Site], *, started_next: bool = False
+    ) -> None:
         super().__init__(ground, sites)
         self.maker = maker
+        self._later = "yes" if started_next else ""
         self._decided: dict[str, tuple[ClusterDocument, Record, MachineLook]] = {}
 
     async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
@@ -167,7 +180,8 @@ class Configure(OnSites):
         wanted = configuration_for(document.cluster, record.machine, worker=site.worker)
         placed = [_file(file) for file in (*wanted, *documents_for(document, record))]
         gone = " ".join(unwanted(look, wanted))
-        await self.ground.run(site, Script("reload", {"UNWANTED": gone}), placed)
+        env = {"UNWANTED": gone, "LATER": self._later}
+        await self.ground.run(site, Script("reload", env, sees=("files",)), placed)
 
 
 class ConfigureElsewhere(Configure):
