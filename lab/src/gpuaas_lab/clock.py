@@ -28,7 +28,8 @@ _SKIPPED = (
 _SCRIPT = f"""
 dropin=/etc/systemd/system/service.d/50-gpuaas-lab-skew.conf
 exempt=/etc/systemd/system/systemd-.service.d/60-gpuaas-lab-true-time.conf
-# The library removes what it shared when a process ends; sshd's sandbox kills its child for that.
+# The library removes what it shared when a process ends; sshd's sandbox kills its child for that
+# on Ubuntu. Debian's lives with it, and with this setting it would see the true time.
 sandboxed=/etc/systemd/system/ssh.service.d/50-gpuaas-lab-skew.conf
 sed -i '/# gpuaas-lab skew$/d; /^LD_PRELOAD=.*faketime/d; /^FAKETIME/d' /etc/environment \
   2>/dev/null || true
@@ -45,7 +46,9 @@ FAKETIME_SKIP_CMDS={_SKIPPED}
 FAKETIME_DONT_RESET=1"
   {{ echo "[Service]"; echo "$settings" | sed 's/^/Environment=/'; }} > "$dropin"
   {{ echo "[Service]"; echo "UnsetEnvironment=LD_PRELOAD FAKETIME"; }} > "$exempt"
-  {{ echo "[Service]"; echo "Environment=FAKETIME_FLSHM=1"; }} > "$sandboxed"
+  if grep -q '^ID=ubuntu' /etc/os-release; then
+    {{ echo "[Service]"; echo "Environment=FAKETIME_FLSHM=1"; }} > "$sandboxed"
+  fi
   {{ echo "# gpuaas-lab skew"; echo "$settings"; }} >> /etc/environment
 fi
 systemctl daemon-reload
