@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 # lab's own.
 LAB_GUESTS = (
     "bench/", "lab/", "tests/support/agent_hosts", "tests/support/slurm_install", "tests/system/",
-    "tools/demo", "tools/ground", "tools/slurm_",
+    "tools/demo", "tools/ground", "tools/slurm_", "tools/suites",
 )  # fmt: skip
 
 
