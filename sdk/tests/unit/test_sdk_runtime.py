@@ -289,14 +289,15 @@ async def test_whoever_lost_the_lease_stops_at_once_and_says_nothing(
 
 async def test_a_shutdown_hands_leases_back(platform: MemoryPlatform) -> None:
     asked = await deployed(platform)
-    go = asyncio.Event()
+    begun, go = asyncio.Event(), asyncio.Event()
 
     async def wait(_: Context) -> None:
+        begun.set()
         await go.wait()
 
     steps = [Act("first", wait), Act("second")]
     async with replica(platform, app_of(steps)) as (controller, task):
-        await seen(lambda: platform.operation(asked.id).status is OperationStatus.RUNNING)
+        await asyncio.wait_for(begun.wait(), 20)
         controller.stop()
         go.set()
         await asyncio.wait_for(task, 20)
