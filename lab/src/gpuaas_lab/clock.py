@@ -14,7 +14,8 @@ from gpuaas_lab.errors import CommandFailed, LabError, NotSupported
 
 LIMITS = (
     "Seen by services and logins; process 1, systemd's own services and tools, setuid and static "
-    "programs keep the true time, because the kernel has one wall clock for the whole host."
+    "programs (on Ubuntu sshd too) keep the true time, because the kernel has one wall clock for "
+    "the whole host."
 )
 _MOST = 10 * 365 * 86400
 _MISSING = 44

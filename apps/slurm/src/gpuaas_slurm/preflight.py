@@ -21,6 +21,8 @@ SKEW_SECONDS = 30.0
 DISK_KIB = 1024 * 1024
 MEMORY_KIB = {"controller": 900 * 1024, "worker": 400 * 1024, "login": 300 * 1024}
 PORTS = {"controller": {6817: "slurmctld", 6819: "slurmdbd"}, "worker": {6818: "slurmd"}}
+CHILDREN = {"slurmscriptd": "slurmctld"}
+"""Processes of a daemon that hold its port too; which of them is named first is chance."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ def _ports(one: Subject) -> list[Problem]:
             f"stop {used.program or 'what listens there'}",
         )
         for used in one.facts.listeners
-        if used.port in wanted and used.program not in {wanted[used.port], ""}
+        if used.port in wanted
+        and CHILDREN.get(used.program, used.program) not in {wanted[used.port], ""}
     ]
 
 

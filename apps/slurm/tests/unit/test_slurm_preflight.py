@@ -79,8 +79,9 @@ def test_what_this_instance_left_by_an_earlier_attempt_is_no_leftover() -> None:
     assert codes(subject(own)) == []
 
 
-def test_a_port_our_own_daemon_listens_on_is_free() -> None:
-    assert codes(subject(known=facts(listeners=(Listener(6817, "slurmctld"),)))) == []
+@pytest.mark.parametrize("program", ["slurmctld", "slurmscriptd"])
+def test_a_port_our_own_daemon_listens_on_is_free(program: str) -> None:
+    assert codes(subject(known=facts(listeners=(Listener(6817, program),)))) == []
 
 
 def test_everything_is_told_at_once() -> None:
