@@ -214,7 +214,7 @@ async def _delivered(
             )
             return Delivered(delivery.path, fetching.digest, how, seconds)
         if ran.status in {NO_WAY, NO_TOOL}:
-            await _pushed(client, machine, fetching, await copy.path(client, issued))
+            await _pushed(machine, fetching, await copy.path(client, issued))
             return Delivered(delivery.path, fetching.digest, "pushed", seconds)
         if ran.status != REFUSED or attempt == _RENEWALS - 1:
             what = f"Fetching {delivery.artifact.name} {delivery.artifact.version}"
@@ -235,9 +235,8 @@ async def _issued(client: Client, machine: Machine, delivery: Delivery) -> Artif
     return await client.call(request, ArtifactDeliveryIssued)
 
 
-async def _pushed(client: Client, machine: Machine, fetching: Fetching, local: Path) -> None:
+async def _pushed(machine: Machine, fetching: Fetching, local: Path) -> None:
     """Bring the content over the session, and verify it there all the same."""
-    del client
     arrived = part_path(fetching)
     await machine.put(File(arrived, local, mode=0o600))
     await machine.run(verify_script(fetching, arrived), timeout=60 + fetching.size / 50_000_000)

@@ -68,7 +68,7 @@ class Watch:
     _missed: set[str] = field(default_factory=set)
     _known: dict[str, _Known] = field(default_factory=dict)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
-    _asking: set[asyncio.Task[str]] = field(default_factory=set)
+    _asking: set[asyncio.Task[None]] = field(default_factory=set)
 
     def wake(self) -> None:
         """Begin the next turn now: something happened that an observer wants to see."""
@@ -168,9 +168,8 @@ class Watch:
             raise
         return True
 
-    async def _leased(self, instance_id: str, known: _Known, body: Observe) -> str:
+    async def _leased(self, instance_id: str, known: _Known, body: Observe) -> None:
         known.token = (await self.around.calls.observe(instance_id, body)).token
-        return known.token
 
     async def _say(self, instance_id: str, known: _Known, facts: Facts) -> None:
         """Say what changed; the same again only now and then, so that nothing is written idly."""
