@@ -9,12 +9,13 @@ from gpuaas_contract.capacity import Allocation
 from gpuaas_contract.fleet import Enrolment, EnrolmentRevoke, NodeFacts
 from gpuaas_lab import Machine
 
-# Everything a program could leave on a machine, but for what any use of it changes.
+# Everything a program could leave on a machine, but for what any use of it changes. Written so that
+# no part of it reads like the agent's name: the shell that runs it is a process too.
 TRACES = (
     "find / -xdev \\( -path /proc -o -path /sys -o -path /dev -o -path /run/systemd"
     " -o -path /run/log -o -path /var/log -o -path /run/user -o -path /run/sudo"
     " -o -path /run/host -o -path /var/lib/systemd \\) -prune -o -print | sort;"
-    " cat /etc/ssh/sshd_config.d/* 2>/dev/null; systemctl list-unit-files 'gpuaas*' --no-legend;"
+    " cat /etc/ssh/sshd_config.d/* 2>/dev/null; systemctl list-unit-files '[g]puaas*' --no-legend;"
     " ls /run; ps -eo args | grep -c '[g]puaas'"
 )
 
