@@ -25,10 +25,11 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import InstanceStatus, MemberStatus, OperationStatus, StepState
 from gpuaas_sdk.client import Request
 from gpuaas_sdk.runtime.controller import Controller, Options
+from gpuaas_sdk.testing import conformance_abandon
+from gpuaas_sdk.testing.conformance_abandon import ABSENT
 from gpuaas_sdk.testing.example import Boards, notes_app
 from gpuaas_sdk.testing.ground import Ground, same, true
 
-_ABSENT: Final = {"runtime_verified_absent": True, "evidence": {"looked": True}}
 _PATIENCE: Final = 60.0
 
 
@@ -262,7 +263,7 @@ async def case_delete_needs_every_member_gone(ground: Ground) -> None:
     early = await ground.refused(ground.say(claimed, "complete"))
     same(early, ErrorCode.STATE_CONFLICT, "members are still there")
     gone = [
-        {"member_id": one.id, "status": "removed", "absence": _ABSENT} for one in claimed.members
+        {"member_id": one.id, "status": "removed", "absence": ABSENT} for one in claimed.members
     ]
     await ground.say(claimed, "complete", members=gone)
     same((await ground.instance(instance.id)).status, InstanceStatus.DELETED, "the instance")
@@ -355,7 +356,9 @@ async def case_the_runtime_does_a_whole_life(ground: Ground) -> None:
 
 
 CASES: Final[tuple[Callable[[Ground], Awaitable[None]], ...]] = tuple(
-    found for name, found in sorted(globals().items()) if name.startswith("case_")
+    found
+    for name, found in sorted((vars(conformance_abandon) | globals()).items())
+    if name.startswith("case_")
 )
 
 

@@ -9,7 +9,7 @@ from gpuaas_contract.controllers import ConditionReport, InstanceReport, MemberR
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import InstanceStatus, MemberStatus
 from gpuaas_sdk.testing.settling import member_leave
-from gpuaas_sdk.testing.world import ACTIVE, GONE, Refused, World, targets
+from gpuaas_sdk.testing.world import ACTIVE, GONE, Refused, World, targets, without
 
 _OURS: Final = frozenset(ConditionType) - {ConditionType.UNREACHABLE}
 _NOT_REPORTED: Final = frozenset(
@@ -54,6 +54,8 @@ def members_apply(world: World, instance_id: str, reports: Sequence[MemberReport
         _member_apply(world, row, report)
     instance = world.instance(instance_id)
     if instance.status is InstanceStatus.CLEANUP_BLOCKED and not world.live(instance_id):
+        held = without(instance.conditions, [ConditionType.CLEANUP_UNVERIFIED])
+        world.change_instance(instance_id, conditions=held)
         world.move_instance(instance_id, InstanceStatus.DELETED)
 
 

@@ -16,6 +16,7 @@ from gpuaas_contract.apps import (
     Member,
     Operation,
     OperationCreate,
+    ReasonGiven,
     Requested,
 )
 from gpuaas_contract.manifest import Manifest
@@ -73,6 +74,12 @@ class MemoryPlatform:
         """Ask for one attempt more of a failed operation."""
         async with self.client("person") as client:
             return await client.post(f"/operations/{operation_id}/retry", None, Operation)
+
+    async def abandon(self, operation_id: str, reason: str) -> Operation:
+        """Give an operation up for good."""
+        async with self.client("person") as client:
+            body = ReasonGiven(reason=reason)
+            return await client.post(f"/operations/{operation_id}/abandon", body, Operation)
 
     def instance(self, instance_id: str) -> AppInstance:
         """An instance as it is now."""

@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, ValidationError
 
-from gpuaas_contract.apps import InstanceCreate, OperationCreate
+from gpuaas_contract.apps import InstanceCreate, OperationCreate, ReasonGiven
 from gpuaas_contract.common import API_PREFIX, CORRELATION_HEADER, IDEMPOTENCY_HEADER, Page
 from gpuaas_contract.controllers import (
     Cancellation,
@@ -30,7 +30,7 @@ from gpuaas_contract.controllers import (
 )
 from gpuaas_contract.errors import KINDS, ErrorCode, Problem
 from gpuaas_contract.identity import AccessToken, TokenExchange
-from gpuaas_sdk.testing import asking, leases
+from gpuaas_sdk.testing import abandoning, asking, leases
 from gpuaas_sdk.testing.making import Caller
 from gpuaas_sdk.testing.world import Refused, World
 
@@ -128,6 +128,7 @@ def _routes(world: World) -> list[tuple[str, str, int, Handler]]:
         ("POST", lease + "release", 200, told(Release, leases.operation_release)),
         ("POST", lease + "cancel", 202, lambda _c, _r, one: asking.operation_cancel(world, one)),
         ("POST", lease + "retry", 202, lambda _c, _r, one: asking.operation_retry(world, one)),
+        ("POST", lease + "abandon", 200, told(ReasonGiven, abandoning.operation_abandon)),
         ("POST", instance + "/observer", 200, told(Observe, leases.instance_observe)),
         ("POST", instance + "/report", 200, told(Observation, leases.instance_report)),
         ("POST", instance + "/operations", 202, told(OperationCreate, asking.operation_create)),
