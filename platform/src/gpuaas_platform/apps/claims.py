@@ -1,14 +1,14 @@
 """Claims: controllers take operations, keep them by heartbeats, one holder at a time.
 
 A claim looks at ready operations alone, skips those another claim holds and waits for a wake-up
-when there are none. The lease token is shown once; only its digest is kept. Called by the
-controller's routes.
+when there are none; one whose caller hung up meanwhile takes nothing. The lease token is shown
+once; only its digest is kept. Called by the controller's routes.
 """
 
 import base64
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -48,8 +48,12 @@ class _NothingLeft(Undone):
     """Another claim was faster; the transaction is rolled back and the wait goes on."""
 
 
-async def operation_claim(call: Call, body: Claim) -> Response:
-    """Take up to `capacity` operations, waiting for work when there is none."""
+async def operation_claim(call: Call, body: Claim, gone: Callable[[], Awaitable[bool]]) -> Response:
+    """Take up to `capacity` operations, waiting for work when there is none.
+
+    `gone` says whether the caller hung up: what a controller that ended or died while it waited
+    would be given, nobody would work on until the lease lapses.
+    """
     try:
         wanted = await _authorised(call, body)
     except PlatformError as error:
@@ -59,6 +63,8 @@ async def operation_claim(call: Call, body: Claim) -> Response:
     first = True
     while True:
         with call.platform.signals.expect(_topic(wanted)) as expected:
+            if not first and await gone():
+                return _nothing()
             await leases_sweep(call.platform)
             soonest = await _look(call, body, wanted)
             if soonest == 0 or (first and call.idempotency_key is not None):
@@ -70,7 +76,7 @@ async def operation_claim(call: Call, body: Claim) -> Response:
             first = False
             left = until - time.monotonic()
             if left <= 0 or call.platform.signals.finishing:
-                return Response(_NOTHING.model_dump_json(), 200, media_type="application/json")
+                return _nothing()
             await expected.wait(min(left, soonest or _LOOK_AGAIN_SECONDS))
 
 
@@ -92,6 +98,10 @@ async def operation_heartbeat(call: Call, operation_id: str, body: Heartbeat) ->
         await refusal_record(call, "apps.operation.heartbeat", error)
         raise
     return HeartbeatAnswer(until=until, cancel_requested=row.cancel_requested)
+
+
+def _nothing() -> Response:
+    return Response(_NOTHING.model_dump_json(), 200, media_type="application/json")
 
 
 async def _authorised(call: Call, body: Claim) -> ClaimFilter:

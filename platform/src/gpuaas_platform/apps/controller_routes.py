@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from gpuaas_contract.apps import AppInstance, Operation
 from gpuaas_contract.controllers import (
@@ -30,9 +30,9 @@ Id = Annotated[str, Path(max_length=64)]
 
 
 @router.post("/operations/claim", operation_id="operation_claim", response_model=Claims)
-async def operation_claim(call: CallDep, body: Claim) -> Response:
+async def operation_claim(request: Request, call: CallDep, body: Claim) -> Response:
     """Take operations to work on; waits for work when there is none."""
-    return await claims.operation_claim(call, body)
+    return await claims.operation_claim(call, body, request.is_disconnected)
 
 
 @router.post("/operations/{operation_id}/heartbeat", operation_id="operation_heartbeat")

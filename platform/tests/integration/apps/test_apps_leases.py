@@ -3,9 +3,11 @@
 import asyncio
 from typing import Any
 
+import httpx2
 import pytest
 from apps_fake_controller import Crashed, FakeController, crashing, failing
 from apps_fixtures import Site
+from journal_fixtures import eventually, listening
 
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.apps.sweeps import sweep
@@ -36,6 +38,25 @@ async def test_claim_waits_for_work_and_is_woken(site: Site, controller: FakeCon
     assert claimed[0]["instance"]["id"] == requested["instance"]["id"]
     assert [m["component_key"] for m in claimed[0]["members"]] == ["hub"]
     assert await controller.claim(1) == []
+
+
+async def test_who_hung_up_while_it_waited_is_given_nothing(
+    site: Site, controller: FakeController
+) -> None:
+    body = {"app_slug": "echo", "controller": {"replica": "killed"}, "wait_seconds": 20}
+    async with listening(site.platform) as url:
+        async with httpx2.AsyncClient(base_url=url, headers=site.robot) as killed:
+            waiting = asyncio.create_task(killed.post("/operations/claim", json=body))
+            seen = "SELECT EXISTS (SELECT FROM app_controllers WHERE replica = 'killed')"
+            await eventually(lambda: site.platform.db.fetchval(seen))
+            waiting.cancel()
+            await asyncio.wait([waiting])
+        await asyncio.sleep(0.2)  # until the server hears of it
+        requested = await site.deploy()
+        claimed = await controller.claim(1, wait_seconds=5)
+        assert [one["operation"]["id"] for one in claimed] == [requested["operation"]["id"]]
+    lease = (await site.operation(requested["operation"]["id"]))["lease"]
+    assert lease["replica"] == controller.replica
 
 
 async def test_a_claim_repeated_with_its_key_gives_the_same_lease(
