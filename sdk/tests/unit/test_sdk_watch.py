@@ -137,6 +137,34 @@ async def test_a_lease_that_is_being_asked_for_is_handed_back_too(
     assert place.figures.outcomes() == ["converged"]
 
 
+async def test_a_long_look_keeps_its_lease_and_a_lost_one_says_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance_id = await place.running("a")
+    honest, renewed = notes_app(place.boards), asyncio.Event()
+    monkeypatch.setattr(Schedule, "lease_seconds", 1)
+
+    async def observe(look: Look) -> dict[str, set[str]]:
+        asked = len(place.platform.surface.requests)
+        async with asyncio.timeout(20):
+            while asked == len(place.platform.surface.requests):  # noqa: ASYNC110 - by the keeper
+                await asyncio.sleep(0.01)
+        renewed.set()
+        return await honest.observe(look)
+
+    watch = place.watch(App(**{**vars(honest), "observe": observe}))
+    place.boards.take("alloc_a", "paper")
+    turn = asyncio.create_task(watch.turn())
+    await asyncio.sleep(0.05)
+    place.platform.clock.advance(2)  # it lapses, and somebody else looks, before it is renewed
+    await place.watch(replica="two").turn()
+    assert place.platform.instance(instance_id).health is Health.DEGRADED
+    said = place.reports()
+    await turn
+    assert renewed.is_set()
+    assert place.reports() == said
+
+
 async def test_what_came_while_an_operation_ran_is_looked_at_when_it_ends(place: Place) -> None:
     instance_id = await place.running("a")
     watch = place.watch(every_seconds=3600)

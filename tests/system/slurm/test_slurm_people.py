@@ -103,6 +103,10 @@ class Town:
         found = await until(look, lambda one: wanted(_people(one)))
         return _people(found)
 
+    async def log(self) -> str:
+        """What the controllers said so far."""
+        return self.site.log
+
     async def seen(self, machine: str, command: str) -> str:
         """What the machine's own operator sees."""
         ran = await self.ground.lab.machine(machine).run(command, check=False)
@@ -211,7 +215,10 @@ async def test_whoever_leaves_with_a_running_job_is_locked_out_and_forgotten_whe
         lambda: town.seen("n1", "cat /etc/ssh/gpuaas_principals/bob"),
         lambda text: bob.user_id in text,
     )
-    sent = await bob.ssh(head, "sbatch --parsable --wrap 'sleep 25' && sbatch --hold --wrap true")
+    running = "until [ -e /run/enough ]; do sleep .2; done"
+    sent = await bob.ssh(
+        head, f"sbatch --parsable -w n2 --wrap '{running}' && sbatch --hold --wrap true"
+    )
     assert sent[0] == 0, sent
     await until(lambda: town.seen("n1", "squeue -h -u bob -o %T"), lambda text: "RUNNING" in text)
     await town.ground.admin.send(Request("DELETE", f"/role-bindings/{bob.binding_id}"))
@@ -225,6 +232,7 @@ async def test_whoever_leaves_with_a_running_job_is_locked_out_and_forgotten_whe
     assert (await town.seen("n1", "getent passwd bob")).endswith("nologin")
     # The job that ran was let end; the one that waited will not begin.
     assert await town.seen("n1", "squeue -h -u bob -o %T") == "RUNNING"
+    await town.seen("n2", "touch /run/enough")
     await town.settled(lambda people: not people.get("leaving"))
     assoc = "sacctmgr -nP show assoc user=bob format=account"
     assert await until(lambda: town.seen("n1", assoc), lambda text: text == "") == ""
@@ -277,8 +285,10 @@ async def test_nothing_changes_when_nobody_changed(town: Town) -> None:
 async def test_an_event_is_enough_to_let_somebody_in(town: Town) -> None:
     await town.site.controller_end()
     town.site.options = ("--observe-seconds", "3600")
+    follows = town.site.log.count("events are followed")
     await town.site.controller_start()
-    await asyncio.sleep(5)
+    await until(town.log, lambda text: text.count("events are followed") > follows)
+    await asyncio.sleep(1)  # it looks once when it begins to listen
     finn = await town.join("finn")
     await until(
         lambda: town.seen("n1", "cat /etc/ssh/gpuaas_principals/finn"),

@@ -20,6 +20,8 @@ from gpuaas_sdk.runtime.calls import lease_lost
 from gpuaas_sdk.runtime.surroundings import Surroundings
 
 _HAND_BACK_SECONDS: Final = 3.0
+_TURN_SECONDS: Final = 10.0
+_RENEWALS_PER_LEASE: Final = 3
 _LOOKED_AT: Final = frozenset(
     {
         InstanceStatus.RUNNING,
@@ -42,8 +44,12 @@ class Schedule:
 
     @property
     def lease_seconds(self) -> int:
-        """Long enough to reach the next turn, within what the contract allows."""
-        return int(min(600, max(5, 2 * self.every_seconds + self.patience_seconds)))
+        """Long enough to reach the next turn, within what the contract allows.
+
+        Not longer: when a replica dies, nobody looks until its leases lapse. They are renewed
+        while a look goes on.
+        """
+        return int(min(600, 2 * self.every_seconds + _TURN_SECONDS))
 
 
 @dataclass
@@ -138,6 +144,14 @@ class Watch:
         known = self._known.setdefault(instance.id, _Known())
         if not await self._lease(instance.id, known):
             return "elsewhere"
+        keeper = asyncio.create_task(self._keep(instance.id, known))
+        try:
+            return await self._seen(instance, known)
+        finally:
+            keeper.cancel()
+            await asyncio.wait({keeper})
+
+    async def _seen(self, instance: AppInstance, known: _Known) -> str:
         around = self.around
         target = Target(instance, await around.calls.members(instance.id))
         machines = around.machines.bound(instance.correlation_id, "observe")
@@ -167,6 +181,14 @@ class Watch:
                 return False
             raise
         return True
+
+    async def _keep(self, instance_id: str, known: _Known) -> None:
+        """Renew the lease for as long as a look takes; once it is lost, nothing is said."""
+        held = True
+        while held:
+            await asyncio.sleep(self.schedule.lease_seconds / _RENEWALS_PER_LEASE)
+            with contextlib.suppress(GpuaasError):
+                held = await self._lease(instance_id, known)
 
     async def _leased(self, instance_id: str, known: _Known, body: Observe) -> None:
         known.token = (await self.around.calls.observe(instance_id, body)).token

@@ -153,11 +153,17 @@ async def _controller(config: Config, key_file: Path) -> None:
 
 async def _listening(client: Client, controller: Controller, project_id: str | None) -> None:
     """Wake the controller when people come or leave. Only a hint: it looks on schedule anyway."""
+    log = logging.getLogger(__name__)
     wanted = EventFilter(type=list(PEOPLE), project_id=project_id)
+
+    def opened() -> None:
+        log.info("events are followed")
+        controller.wake()  # whoever came before was not told of
+
     while True:
         try:
-            async for _ in follow(client, wanted):
+            async for _ in follow(client, wanted, opened=opened):
                 controller.wake()
         except GpuaasError as error:
-            logging.getLogger(__name__).warning("events cannot be followed: %s", error)
+            log.warning("events cannot be followed: %s", error)
         await asyncio.sleep(LISTEN_AGAIN_S)
