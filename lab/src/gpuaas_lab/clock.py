@@ -14,8 +14,7 @@ from gpuaas_lab.errors import CommandFailed, LabError, NotSupported
 
 LIMITS = (
     "Seen by services and logins; process 1, systemd's own services and tools, setuid and static "
-    "programs (on Ubuntu sshd too) keep the true time, because the kernel has one wall clock for "
-    "the whole host."
+    "programs keep the true time, because the kernel has one wall clock for the whole host."
 )
 _MOST = 10 * 365 * 86400
 _MISSING = 44
@@ -29,16 +28,21 @@ _SKIPPED = (
 _SCRIPT = f"""
 dropin=/etc/systemd/system/service.d/50-gpuaas-lab-skew.conf
 exempt=/etc/systemd/system/systemd-.service.d/60-gpuaas-lab-true-time.conf
-# The library removes what it shared when a process ends; sshd's sandbox kills its child for that
-# on Ubuntu. Debian's lives with it, and with this setting it would see the true time.
-sandboxed=/etc/systemd/system/ssh.service.d/50-gpuaas-lab-skew.conf
+# The library shares a semaphore and some memory among processes, and whoever made them removes them
+# at its end. Where sshd forks for a connection without starting itself anew (Ubuntu's does), the
+# fork takes itself for the maker, and its sandbox kills it for the removal. So sshd is given copies
+# that nobody made: kept on disk, in place before it starts. They have names of their own: a file
+# here would hide the general one of the same name.
+lent=/etc/systemd/system/ssh.service.d/51-gpuaas-lab-skew-lent.conf
+laid=/etc/tmpfiles.d/gpuaas-lab-skew.conf
+kept=/var/lib/gpuaas-lab-skew
 sed -i '/# gpuaas-lab skew$/d; /^LD_PRELOAD=.*faketime/d; /^FAKETIME/d' /etc/environment \
   2>/dev/null || true
-rm -f "$dropin" "$exempt" "$sandboxed"
+rm -rf "$dropin" "$exempt" "$lent" "$laid" "$kept"
 if [ "$1" != 0 ]; then
   library=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1 2>/dev/null | head -n 1)
   [ -n "$library" ] || exit {_MISSING}
-  mkdir -p "${{dropin%/*}}" "${{exempt%/*}}" "${{sandboxed%/*}}"
+  mkdir -p "${{dropin%/*}}" "${{exempt%/*}}" "${{lent%/*}}" "$kept"
   settings="LD_PRELOAD=$library
 FAKETIME=$1
 FAKETIME_DONT_FAKE_MONOTONIC=1
@@ -47,8 +51,13 @@ FAKETIME_SKIP_CMDS={_SKIPPED}
 FAKETIME_DONT_RESET=1"
   {{ echo "[Service]"; echo "$settings" | sed 's/^/Environment=/'; }} > "$dropin"
   {{ echo "[Service]"; echo "UnsetEnvironment=LD_PRELOAD FAKETIME"; }} > "$exempt"
-  if grep -q '^ID=ubuntu' /etc/os-release; then
-    {{ echo "[Service]"; echo "Environment=FAKETIME_FLSHM=1"; }} > "$sandboxed"
+  if env $settings sh -c 'cd /dev/shm && cp "sem.faketime_sem_$$" "$0/semaphore" &&
+      cp "faketime_shm_$$" "$0/memory"' "$kept" 2>/dev/null; then
+    {{ echo "[Service]"
+       echo 'Environment="FAKETIME_SHARED=/gpuaas_lab_skew /gpuaas_lab_skew"'; }} > "$lent"
+    {{ echo "C /dev/shm/sem.gpuaas_lab_skew 0600 root root - $kept/semaphore"
+       echo "C /dev/shm/gpuaas_lab_skew 0600 root root - $kept/memory"; }} > "$laid"
+    systemd-tmpfiles --create "$laid"
   fi
   {{ echo "# gpuaas-lab skew"; echo "$settings"; }} >> /etc/environment
 fi
