@@ -94,8 +94,10 @@ async def _forget() -> None:
     """Remove what earlier demos left: data, and machines of one that was killed."""
     if os.geteuid() == 0:
         await Lab.down(LAB)
-    _password_file().unlink(missing_ok=True)
-    for folder in (_data_dir(), HOME / "logs"):
+    data = _data_dir()
+    for file in (_password_file(), data.with_suffix(".log")):
+        file.unlink(missing_ok=True)
+    for folder in (data, HOME / "logs"):
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -113,7 +115,7 @@ async def _all_up(stack: contextlib.AsyncExitStack) -> _Up:
     up = _Up(await stack.enter_async_context(_platform(lab)))
     (HOME / "address").write_text(up.platform.url)
     if lab is None:
-        print(_welcome(up, None))
+        print(_welcome(up, None), flush=True)
         return up
     up.ground = await _ground(stack, up.platform, lab)
     began = time.monotonic()
@@ -125,7 +127,7 @@ async def _all_up(stack: contextlib.AsyncExitStack) -> _Up:
     _step("controller", "gpuaas-slurm works for the project", began)
     up.cluster = await cluster_deploy(site)
     await job_run(up.ground, up.cluster)
-    print(_welcome(up, up.cluster.instance))
+    print(_welcome(up, up.cluster.instance), flush=True)
     return up
 
 

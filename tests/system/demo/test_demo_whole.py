@@ -29,6 +29,8 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).resolve().parents[3]
 UP = "Ctrl-C ends the demo."
+PATIENCE_S = 480
+"""Less than the test has, so that a demo that hangs is told with what it said."""
 DEMO = (sys.executable, "-m", "tools.demo")
 NO_MOUNTS = ("setpriv", "--inh-caps=-sys_admin", "--bounding-set=-sys_admin")
 
@@ -59,12 +61,22 @@ class Demo:
         return found[1]
 
     async def until(self, words: str) -> None:
+        why = "ended before it said"
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                if await self._heard(words):
+                    return
+        except TimeoutError:
+            why = f"did not within {PATIENCE_S} s say"
+        raise AssertionError(f"it {why} {words!r}:\n{self.text}")
+
+    async def _heard(self, words: str) -> bool:
         assert self.process.stdout is not None
         async for line in self.process.stdout:
             self.said.append(line.decode())
             if words in self.said[-1]:
-                return
-        raise AssertionError(f"it ended before it said {words!r}:\n{self.text}")
+                return True
+        return False
 
     async def end(self) -> int:
         """Press Ctrl-C and wait."""
@@ -80,11 +92,14 @@ async def demo(*wrapped: str) -> AsyncIterator[Demo]:
     name = f"demo-{secrets.token_hex(3)}"
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
+    # As most people's shells have it: what Python says into a pipe waits until it is flushed.
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    env = {**plain, "DEMO_NAME": name, "GPUAAS_PORT": str(port)}
     process = await asyncio.create_subprocess_exec(
         *wrapped,
         *DEMO,
         cwd=ROOT,
-        env={**os.environ, "DEMO_NAME": name, "GPUAAS_PORT": str(port)},
+        env=env,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -93,6 +108,8 @@ async def demo(*wrapped: str) -> AsyncIterator[Demo]:
         yield made
     finally:
         await made.end()
+        forgotten = await asyncio.create_subprocess_exec(*DEMO, "--forget", cwd=ROOT, env=env)
+        await forgotten.wait()
         shutil.rmtree(ROOT / ".data" / name, ignore_errors=True)
 
 
