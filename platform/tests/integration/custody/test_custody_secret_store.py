@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -229,10 +230,10 @@ async def test_an_outage_is_said_and_ends() -> None:
         settings = Settings(**server.settings, vault_timeout_seconds=1)
         store, path = VaultStore(settings), _path()
         await store.put(path, b"before")
-        os.kill(server.process.pid, 19)  # stopped: it accepts and does not answer
+        _stop(server)
         with pytest.raises(PlatformError, match="secret store does not answer") as hung:
             await store.put(path, b"never")
-        os.kill(server.process.pid, 18)
+        os.kill(server.process.pid, signal.SIGCONT)
         assert await store.get(path) in {b"before", b"never"}, "one whole value or the other"
         server.root.sys.seal()
         with pytest.raises(PlatformError, match="secret store does not answer"):
@@ -258,6 +259,12 @@ async def test_a_secret_nobody_names_is_swept(platform: Platform, clock: Any) ->
     assert await store.get(named) == b"named"
     async with platform.db.connection() as conn:
         assert not await sweep_cancel(conn, orphan), "what is swept can no longer be named"
+
+
+def _stop(server: OpenBao) -> None:
+    """Have it accept and not answer: the signal is sent at once, its threads stop one by one."""
+    os.kill(server.process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, server.process.pid, os.WSTOPPED)
 
 
 def _path() -> str:
