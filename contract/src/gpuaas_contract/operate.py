@@ -113,6 +113,19 @@ class TimelineKind(StrEnum):
     STEP = "step"
     TASK = "task"
     EVENT = "event"
+    LOG = "log"
+    SPAN = "span"
+
+
+class EntrySpan(Model):
+    """How long something took, and what it was part of."""
+
+    id: str
+    parent_id: Annotated[
+        str | None, Field(description="The span it was part of; null where none is known")
+    ] = None
+    at: Annotated[datetime, Field(description="When it began")]
+    seconds: Annotated[float | None, Field(description="Null while it goes on")] = None
 
 
 class TimelineEntry(Model):
@@ -129,6 +142,9 @@ class TimelineEntry(Model):
         dict[str, str], Field(description="Paths of the API that tell more", examples=[{}])
     ] = {}
     detail: Json = {}
+    span: Annotated[
+        EntrySpan | None, Field(description="Of what has a length: spans, and what is one too")
+    ] = None
 
 
 class AffectedInstance(Model):

@@ -4,6 +4,7 @@ Called by the operate room. Shows nothing the caller could not read here by id.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from gpuaas_contract.apps import AdapterDetail, OperationError
@@ -13,6 +14,7 @@ from gpuaas_contract.operate import (
     AffectedMember,
     AffectedOperation,
     Diagnosis,
+    EntrySpan,
     TimelineEntry,
     TimelineKind,
 )
@@ -69,6 +71,17 @@ async def diagnoses(
         return found
     seen = [await _instance_seen(conn, caller, one) for one in instance_ids[: query.limit]]
     return [_diagnosis(correlation_id, one, None, None) for one in seen if one is not None]
+
+
+async def places_worked(
+    conn: Connection, instance_ids: Sequence[str], correlation_ids: Sequence[str]
+) -> dict[str, tuple[Place, frozenset[str]]]:
+    """Where each of these instances is, and which of the ids are its own or its operations'."""
+    rows = await correlated.instances_worked(conn, instance_ids, correlation_ids)
+    return {
+        row["id"]: (Place(row["org_id"], row["project_id"]), frozenset(row["correlation_ids"]))
+        for row in rows
+    }
 
 
 async def _instance_seen(conn: Connection, caller: Caller, instance_id: str) -> InstanceRow | None:
@@ -199,15 +212,18 @@ def _operation(row: Record) -> Correlated:
             "member_id": row["member_id"],
             "group_id": row["group_id"],
         },
+        span=_span(row["id"], None, row["started_at"], row["ended_at"]),
     )
 
 
 def _step(row: Record) -> Correlated:
     step = row["step"]
+    identity = f"{row['operation_id']}/{step['name']}"
+    ended = None if step["ended_at"] is None else datetime.fromisoformat(step["ended_at"])
     return _entry(
         row,
         TimelineKind.STEP,
-        identity=f"{row['operation_id']}/{step['name']}",
+        identity=identity,
         status=step["state"],
         title=f"Step {step['name']} of {row['kind']} is {step['state']}.",
         actor=row["lease_holder"],
@@ -219,7 +235,19 @@ def _step(row: Record) -> Correlated:
             "app_instance_id": row["instance_id"],
             "member_id": row["member_id"],
         },
+        span=_span(identity, row["operation_id"], row["started_at"], ended),
     )
+
+
+def _span(
+    identity: str, parent: str | None, began: datetime | None, ended: datetime | None
+) -> EntrySpan | None:
+    """What has begun has a length; what began again is counted from there."""
+    if began is None:
+        return None
+    over = ended is not None and ended >= began
+    seconds = (ended - began).total_seconds() if over and ended is not None else None
+    return EntrySpan(id=identity, parent_id=parent, at=began, seconds=seconds)
 
 
 def _entry(  # noqa: PLR0913 - the fields of an entry, by name
@@ -232,6 +260,7 @@ def _entry(  # noqa: PLR0913 - the fields of an entry, by name
     identity: str = "",
     status: str = "",
     actor: str | None = None,
+    span: EntrySpan | None = None,
 ) -> Correlated:
     entry = TimelineEntry(
         at=row["tl_at"],
@@ -243,5 +272,6 @@ def _entry(  # noqa: PLR0913 - the fields of an entry, by name
         scope=scope_of(Place(row["org_id"], row["project_id"])),
         links=links,
         detail=detail,
+        span=span,
     )
     return Correlated(row["tl_key"], entry)

@@ -27,7 +27,7 @@ from gpuaas_contract.fleet import (
 )
 from gpuaas_contract.fleet_agent import MAX_HELD_TASKS
 from gpuaas_contract.ids import Prefix
-from gpuaas_contract.operate import TimelineEntry, TimelineKind
+from gpuaas_contract.operate import EntrySpan, TimelineEntry, TimelineKind
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.states import NODE_TASK, AgentStatus, AllocationStatus, NodeTaskStatus
 from gpuaas_platform.artifacts.deliveries import deliverable_require
@@ -311,5 +311,16 @@ def _correlated(row: Record) -> Correlated:
             "code": result.get("code"),
             "message": result.get("message"),
         },
+        span=_span(row),
     )
     return Correlated(row["tl_key"], entry)
+
+
+def _span(row: Record) -> EntrySpan | None:
+    """How long it ran, by the machine's word where there is one."""
+    if row["started_at"] is None:
+        return None
+    seconds = (row["result"] or {}).get("seconds")
+    if seconds is None and row["ended_at"] is not None:
+        seconds = (row["ended_at"] - row["started_at"]).total_seconds()
+    return EntrySpan(id=row["id"], at=row["started_at"], seconds=seconds)

@@ -74,7 +74,7 @@ class Edge:
         _, trace_id, span_id, _ = traceparent.split("-")
         exchange.ids |= {"trace_id": trace_id, "span_id": span_id}
         structlog.contextvars.bind_contextvars(**exchange.ids)
-        started = time.perf_counter()
+        state["started"] = started = time.perf_counter()
         telemetry.IN_FLIGHT.inc()
         try:
             limited = _limited(Headers(scope=scope), receive, self._limit_of(scope))

@@ -60,6 +60,7 @@ class Call:
     idempotency_key: str | None
     request_hash: bytes
     if_match: str | None
+    started: float = field(default_factory=time.perf_counter)  # when the request came
 
     @property
     def db(self) -> Database:
@@ -173,4 +174,5 @@ def _call_made(
         idempotency_key=key,
         request_hash=digest,
         if_match=request.headers.get("If-Match"),
+        started=request.state.started,
     )

@@ -18,10 +18,16 @@ from typing import Any, Final, TextIO
 import msgspec
 import structlog
 
-from gpuaas_platform.kernel.masking import MASK, error_told, shapes_masked
+from gpuaas_platform.kernel.kept import BUFFER, line_keep
+from gpuaas_platform.kernel.masking import MASK, error_told, secrets_masked, shapes_masked
 from gpuaas_platform.kernel.settings import Settings
 
 _MASKED: Final = ("password", "secret", "token", "authorization", "cookie", "private", "credential")
+_REQUEST: Final = "request"
+_NO_FIELDS: Final = frozenset(
+    {"correlation_id", "trace_id", "span_id", "event", "level", "at", "exc_info", "logger"}
+)
+_FIELD_LENGTH: Final = 500
 _Raised = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
@@ -39,6 +45,7 @@ def logs_configure(settings: Settings) -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
         secrets_mask,
+        timeline_keep,
     ]
     ending: list[structlog.typing.Processor] = (
         [_FAILURES, structlog.processors.JSONRenderer(_line)]
@@ -67,12 +74,12 @@ def request_log(told: dict[str, Any]) -> None:
     As JSON it is written without the logger's chain, which costs a twentieth of a small mutation.
     """
     if not _straight:
-        _access.info("request", **told)
+        _access.info(_REQUEST, **told)
         return
     line = told | {
         "correlation_id": shapes_masked(told["correlation_id"]),
         "path": shapes_masked(told["path"]),
-        "event": "request",
+        "event": _REQUEST,
         "level": "info",
         "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     }
@@ -90,9 +97,42 @@ def secrets_mask(_: object, __: str, event: MutableMapping[str, Any]) -> Mutable
     return event
 
 
+def timeline_keep(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Keep a line that carries a correlation id for its timeline, as masked as it is logged.
+
+    The line of a request is not kept: its row is there already.
+    """
+    correlation_id = event.get("correlation_id")
+    if not isinstance(correlation_id, str) or not BUFFER.gathering:
+        return event
+    title = str(event.get("event", ""))
+    if title == _REQUEST:
+        return event
+    fields = {name: _short(value) for name, value in event.items() if name not in _NO_FIELDS}
+    if event.get("exc_info"):
+        fields |= _where(event["exc_info"])
+    line_keep(str(event.get("level", "info")), correlation_id, _short(title), fields)
+    return event
+
+
 @functools.lru_cache(maxsize=1024)  # names are from code, and every line asks for all of its own
 def _says_secret(key: str) -> bool:
     return any(word in key.lower() for word in _MASKED) and not key.endswith("_id")
+
+
+def _short(value: object) -> str:
+    return secrets_masked(value if isinstance(value, str) else repr(value))[:_FIELD_LENGTH]
+
+
+def _where(exc_info: object) -> dict[str, str]:
+    """What failed and where, without values."""
+    given = exc_info if isinstance(exc_info, tuple) else sys.exc_info()
+    if isinstance(exc_info, BaseException):
+        given = (type(exc_info), exc_info, exc_info.__traceback__)
+    if given[1] is None:
+        return {}
+    last = failure_frames(given)[0]
+    return {"failure": last["error"][:_FIELD_LENGTH], "where": " < ".join(last["frames"][:-4:-1])}
 
 
 def _line(event: object, **_: object) -> str:

@@ -249,6 +249,16 @@ class Settings(BaseSettings):
     otlp_sample_ratio: Annotated[
         float, Field(ge=0, le=1, description="Share of traces begun here that is sent")
     ] = 1.0
+    telemetry_retention_days: Annotated[
+        float, Field(gt=0, description="How long log lines and spans are kept for timelines")
+    ] = 7.0
+    telemetry_rows_per_correlation: Annotated[
+        int,
+        Field(ge=0, le=100_000, description="Lines and spans kept of one correlation id; 0: none"),
+    ] = 2_000
+    telemetry_rows_max: Annotated[
+        int, Field(ge=1_000, description="Lines and spans kept at most, of all correlation ids")
+    ] = 500_000
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Field(description="Least level logged")
     ] = "info"

@@ -11,6 +11,7 @@ twin did; either way all of it is rolled back and it gets the twin's answer.
 
 import contextlib
 import hashlib
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -282,6 +283,7 @@ def _request_row(
         "org_id": where.org_id,
         "project_id": where.project_id,
         "traceparent": call.traceparent or telemetry.traceparent_current(),
+        "milliseconds": round((time.perf_counter() - call.started) * 1000, 1),
     }
 
 

@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.operate.keeping import keeping_running
 from gpuaas_platform.operate.metrics import metrics_serving
 
 
 @asynccontextmanager
 async def operate_running(platform: Platform) -> AsyncIterator[None]:
-    """The port of the metrics."""
-    async with metrics_serving(platform):
+    """The port of the metrics, and what writes lines and spans for timelines."""
+    async with metrics_serving(platform), keeping_running(platform):
         yield

@@ -1,8 +1,9 @@
-"""SQL of the operate room: requests of a timeline, sessions and duties, the gap log."""
+"""SQL of the operate room: requests, lines and spans of a timeline, sessions, the gap log."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 
 from gpuaas_contract.operate import GapCategory, GapStatus
 from gpuaas_contract.permissions import Permission
@@ -14,6 +15,16 @@ from gpuaas_platform.kernel.listing import Conditions, Listing, listing_sql
 # Whoever made a request learns of it, also where it was refused and stands in no place of theirs.
 _REQUESTS: Final = CorrelatedRows(
     "requests", "at", "id", Permission.CORRELATION_READ, mine="actor_id"
+)
+
+# Lines and spans tell of operations. Those without a place are the platform's own: they are seen by
+# whoever reads operations everywhere.
+_TOLD: Final = CorrelatedRows("telemetry", "at", "key", Permission.OPERATION_READ)
+_LOST: Final = CorrelatedRows(
+    "(SELECT * FROM telemetry_shares WHERE dropped > 0)",
+    "dropped_at",
+    "'dropped.' || place",
+    Permission.OPERATION_READ,
 )
 
 
@@ -35,6 +46,112 @@ async def requests_correlated(conn: Connection, query: CorrelationQuery) -> list
     """Mutations that were asked for under a correlation id."""
     sql, args = correlated_sql(_REQUESTS, query)
     return await conn.fetch(sql, *args)
+
+
+async def told_correlated(conn: Connection, query: CorrelationQuery) -> list[Record]:
+    """Lines and spans kept under a correlation id."""
+    sql, args = correlated_sql(_TOLD, query)
+    return await conn.fetch(sql, *args)
+
+
+async def lost_correlated(conn: Connection, query: CorrelationQuery) -> list[Record]:
+    """How many lines and spans of a correlation id are not kept."""
+    sql, args = correlated_sql(_LOST, query)
+    return await conn.fetch(sql, *args)
+
+
+async def told_insert(conn: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Record]:
+    """Keep lines and spans that are not kept yet; how much there is of each id and place now."""
+    return await conn.fetch(
+        "WITH added AS (INSERT INTO telemetry"
+        " SELECT * FROM jsonb_populate_recordset(NULL::telemetry, $1)"
+        " ON CONFLICT DO NOTHING RETURNING correlation_id, place, org_id, project_id, at)"
+        " INSERT INTO telemetry_shares AS s"
+        " (correlation_id, place, org_id, project_id, kept, first_at)"
+        " SELECT correlation_id, place, max(org_id), max(project_id), count(*), min(at)"
+        " FROM added GROUP BY correlation_id, place ORDER BY correlation_id, place"
+        " ON CONFLICT (correlation_id, place) DO UPDATE SET kept = s.kept + excluded.kept,"
+        " first_at = least(s.first_at, excluded.first_at)"
+        " RETURNING s.correlation_id, s.place, s.kept",
+        rows,
+    )
+
+
+async def lost_add(conn: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Count what was not kept, in the order in which `told_insert` takes its rows."""
+    await conn.execute(
+        "INSERT INTO telemetry_shares AS s"
+        " (correlation_id, place, org_id, project_id, kept, dropped, dropped_at, first_at)"
+        " SELECT correlation_id, place, max(org_id), max(project_id), 0, sum(dropped),"
+        " max(dropped_at), max(dropped_at)"
+        " FROM jsonb_populate_recordset(NULL::telemetry_shares, $1)"
+        " GROUP BY correlation_id, place ORDER BY correlation_id, place"
+        " ON CONFLICT (correlation_id, place) DO UPDATE SET dropped = s.dropped + excluded.dropped,"
+        " dropped_at = greatest(s.dropped_at, excluded.dropped_at)",
+        rows,
+    )
+
+
+async def told_drop(conn: Connection, correlation_id: str, place: str, count: int) -> None:
+    """Let the oldest of an id and place go, and count them."""
+    await conn.execute(
+        "WITH old AS (SELECT key FROM telemetry WHERE correlation_id = $1 AND place = $2"
+        " ORDER BY at, key LIMIT $3),"
+        " gone AS (DELETE FROM telemetry t USING old WHERE t.correlation_id = $1 AND t.place = $2"
+        " AND t.key = old.key RETURNING t.at)"
+        " UPDATE telemetry_shares SET kept = kept - g.n, dropped = dropped + g.n,"
+        " dropped_at = greatest(dropped_at, g.last), first_at = greatest(first_at, g.last)"
+        " FROM (SELECT count(*) AS n, max(at) AS last FROM gone) AS g"
+        " WHERE correlation_id = $1 AND place = $2 AND g.n > 0",
+        correlation_id,
+        place,
+        count,
+    )
+
+
+async def told_sweep(conn: Connection, before: datetime, shares: int) -> int:
+    """Forget what is older, of so many ids; how many of them there were."""
+    rows = await conn.fetch(
+        "SELECT correlation_id, place FROM telemetry_shares WHERE first_at < $1"
+        " ORDER BY first_at LIMIT $2 FOR UPDATE SKIP LOCKED",
+        before,
+        shares,
+    )
+    for row in rows:
+        await conn.execute(
+            "WITH gone AS (DELETE FROM telemetry WHERE correlation_id = $1 AND place = $2"
+            " AND at < $3 RETURNING 1)"
+            " UPDATE telemetry_shares SET kept = kept - (SELECT count(*) FROM gone), first_at = $3"
+            " WHERE correlation_id = $1 AND place = $2",
+            row["correlation_id"],
+            row["place"],
+            before,
+        )
+    await conn.execute(
+        "DELETE FROM telemetry_shares WHERE kept = 0 AND first_at <= $1"
+        " AND coalesce(dropped_at, $1) <= $1",
+        before,
+    )
+    return len(rows)
+
+
+async def told_total(conn: Connection) -> int:
+    """How many lines and spans there are."""
+    return int(await conn.fetchval("SELECT coalesce(sum(kept), 0) FROM telemetry_shares"))
+
+
+async def told_largest(conn: Connection) -> Record | None:
+    """The oldest id of the place that keeps most: what goes first when there is no more room."""
+    return await conn.fetchrow(
+        "SELECT correlation_id, place, kept FROM telemetry_shares WHERE kept > 0 AND place ="
+        " (SELECT place FROM telemetry_shares GROUP BY place ORDER BY sum(kept) DESC LIMIT 1)"
+        " ORDER BY first_at LIMIT 1"
+    )
+
+
+async def sweep_begin(conn: Connection, lock: int) -> bool:
+    """Whether nobody else sweeps; nobody else does until this transaction ends."""
+    return bool(await conn.fetchval("SELECT pg_try_advisory_xact_lock($1)", lock))
 
 
 async def sessions_read(conn: Connection) -> list[Record]:

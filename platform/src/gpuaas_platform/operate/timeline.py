@@ -15,7 +15,7 @@ from typing import Final
 
 from gpuaas_contract.common import API_PREFIX
 from gpuaas_contract.errors import ErrorCode
-from gpuaas_contract.operate import Diagnosis, Timeline, TimelineEntry, TimelineKind
+from gpuaas_contract.operate import Diagnosis, EntrySpan, Timeline, TimelineEntry, TimelineKind
 from gpuaas_platform.apps import correlated as apps
 from gpuaas_platform.artifacts import service as artifacts
 from gpuaas_platform.audit import service as audit
@@ -28,7 +28,7 @@ from gpuaas_platform.kernel.correlation import BEGINNING, Correlated, Correlatio
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.paging import cursor_decode, cursor_encode
 from gpuaas_platform.kernel.problems import PlatformError, not_found
-from gpuaas_platform.operate import store
+from gpuaas_platform.operate import keeping, store
 
 # Not everything that changes is told by an event: look again after this long at the latest.
 _LOOK_AGAIN_SECONDS: Final = 2.0
@@ -84,6 +84,8 @@ _SOURCES: Final[tuple[Read, ...]] = (
     apps.steps_correlated,
     tasks.correlated,
     events.correlated,
+    keeping.lost_correlated,
+    keeping.told_correlated,
 )
 
 
@@ -181,5 +183,13 @@ def _request(row: Record) -> Correlated:
         scope=scope_of(Place(row["org_id"], row["project_id"])),
         links={"self": row["path"]} if row["path"].startswith(API_PREFIX) else {},
         detail={"code": row["code"], "trace_id": trace[1] if len(trace) == 4 else None},
+        span=_request_span(row),
     )
     return Correlated(row["tl_key"], entry)
+
+
+def _request_span(row: Record) -> EntrySpan | None:
+    """How long it took, up to the moment its answer was written down."""
+    if row["milliseconds"] is None:
+        return None
+    return EntrySpan(id=row["id"], at=row["at"], seconds=round(row["milliseconds"] / 1000, 4))

@@ -23,6 +23,12 @@ _FILL = {
     "events": "INSERT INTO events (seq, id, type, subject, at, org_id, project_id, correlation_id,"
     " data) SELECT 1000000 + n, 'evt_' || n, 'a.b', 's', $3, $1, $2, 'cor-' || n, '{}'"
     " FROM generate_series(1, $4::int) n",
+    "telemetry": "INSERT INTO telemetry (correlation_id, place, at, key, org_id, project_id, kind,"
+    " title, status, source, fields) SELECT 'cor-' || n, $2, $3, 'k' || n, $1, $2, 'log', 't',"
+    " 'info', 's', '{}' FROM generate_series(1, $4::int) n",
+    "telemetry_shares": "INSERT INTO telemetry_shares (correlation_id, place, org_id, project_id,"
+    " kept, dropped, dropped_at, first_at) SELECT 'cor-' || n, $2, $1, $2, 1, 1, $3, $3"
+    " FROM generate_series(1, $4::int) n",
 }
 # Copies of a row that is there, `$1` of them; some columns must differ to be allowed.
 _COPY = (
@@ -50,6 +56,8 @@ async def test_every_part_is_found_by_its_index(site: Site) -> None:
     query = CorrelationQuery("cor-77", project_admin, BEGINNING, 201)
     sources = {
         "requests": operate._REQUESTS,
+        "lines and spans": operate._TOLD,
+        "lines that are missing": operate._LOST,
         "audit": audit._CORRELATED,
         "events": events._CORRELATED,
         "allocations": capacity._CORRELATED,

@@ -24,6 +24,7 @@ from gpuaas_sdk.machines.scripts import (
 )
 from gpuaas_sdk.machines.values import File, Ran, Unit
 from gpuaas_sdk.machines.wire import Output, Wire
+from gpuaas_sdk.telemetry import span_inside
 
 _MARGIN: Final = 10.0  # what a wait on the machine may take beyond its own time
 
@@ -52,7 +53,8 @@ class Machine:
         order = Order(
             self.allocation_id, script, timeout, env or {}, (input,) if input else (), self.about
         )
-        return self._judge(await self.wire.execute(order), timeout, check=check)
+        output = await self._executed("script", order, check=check)
+        return self._judge(output, timeout, check=check)
 
     async def put(
         self,
@@ -76,7 +78,7 @@ class Machine:
             input=tuple(put_input(sized, mark)) if files else (),
             about=self.about,
         )
-        return self._judge(await self.wire.execute(order), order.timeout, check=True)
+        return self._judge(await self._executed("files", order), order.timeout, check=True)
 
     async def get(self, path: str, *, limit: int = 1 << 20) -> bytes:
         """Read a file that is not longer than `limit`."""
@@ -87,7 +89,7 @@ class Machine:
             about=self.about,
             stdout_limit=limit + 1,
         )
-        output = await self.wire.execute(order)
+        output = await self._executed("read", order)
         ran = self._judge(output, order.timeout, check=True)
         if len(output.stdout) > limit:
             long = Ran(1, "", f"{path} is longer than {limit} bytes", ran.seconds)
@@ -116,6 +118,15 @@ class Machine:
             raise ScriptFailed(self.allocation_id, Ran(1, "", said, ran.seconds), self.about.what)
         late = Ran(1, "", said, ran.seconds)
         raise ScriptTimedOut(self.allocation_id, late, timeout, self.about.what)
+
+    async def _executed(self, what: str, order: Order, *, check: bool = True) -> Output:
+        """Run it; how long that took and how it ended is part of the step's span."""
+        with span_inside(f"{what} on {self.allocation_id}") as span:
+            output = await self.wire.execute(order)
+            if span is not None:
+                span.fields["exit_status"] = str(output.status)
+                span.failed = output.timed_out or (check and output.status != 0)
+            return output
 
     def _judge(self, output: Output, seconds: float, *, check: bool) -> Ran:
         ran = Ran(

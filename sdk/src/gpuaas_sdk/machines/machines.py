@@ -16,8 +16,11 @@ from gpuaas_sdk.machines.failures import MachineFailure
 from gpuaas_sdk.machines.machine import Machine
 from gpuaas_sdk.machines.scripts import About
 from gpuaas_sdk.machines.wire import Access, Wire
+from gpuaas_sdk.telemetry import span_inside
 
 T = TypeVar("T")
+
+_TOLD_SECONDS = 0.02  # a machine that is at hand need not be told of
 
 _DOING: ContextVar[str | None] = ContextVar("doing", default=None)
 """What the running task does: tasks of one operation that share its machines differ in it."""
@@ -51,7 +54,8 @@ class Machines:
         if wire is None:
             wire = self._pool[place] = self._access.wire(self._client, allocation_id)
         about = About(self._about.correlation_id, _DOING.get() or self._about.what)
-        await wire.ready(about)
+        with span_inside(f"reach {allocation_id}", least=_TOLD_SECONDS):
+            await wire.ready(about)
         return Machine(allocation_id, wire, about)
 
     async def each(

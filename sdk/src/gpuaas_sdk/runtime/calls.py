@@ -20,6 +20,7 @@ from gpuaas_contract.controllers import (
     ObserverLease,
 )
 from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.telemetry import TelemetrySend, TelemetryTaken
 from gpuaas_sdk.client import Client, Request
 from gpuaas_sdk.errors import ConflictError
 
@@ -69,6 +70,10 @@ class Calls:
         """Ask for a reconcile, so that what changes machines is an operation people can see."""
         path = f"/app-instances/{instance_id}/reconcile"
         return await self.client.post(path, None, Requested)
+
+    async def tell(self, body: TelemetrySend) -> TelemetryTaken:
+        """Log lines and spans, for timelines."""
+        return await self.client.post("/telemetry", body, TelemetryTaken)
 
     def _about(
         self, operation: Operation, what: str, body: BaseModel, key: str | None = None

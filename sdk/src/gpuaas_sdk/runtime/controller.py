@@ -21,6 +21,7 @@ from gpuaas_sdk.machines.machines import Machines
 from gpuaas_sdk.machines.wire import Access
 from gpuaas_sdk.runtime.calls import Calls
 from gpuaas_sdk.runtime.surroundings import Surroundings
+from gpuaas_sdk.runtime.telling import Telling
 from gpuaas_sdk.runtime.watch import Schedule, Watch
 from gpuaas_sdk.runtime.work import OperationWork, Outcome
 from gpuaas_sdk.state import MemoryState, StateStore
@@ -68,19 +69,19 @@ class Controller:
         metrics: Metrics | None = None,
     ) -> None:
         self.options = options or Options()
+        calls, log = Calls(client), logging.getLogger("gpuaas_sdk.controller")
+        self._telling = Telling(calls, self.options.replica)
         self._me = ControllerSelf(replica=self.options.replica, version=app.version)
         self._around = Surroundings(
             app=app,
-            calls=Calls(client),
+            calls=calls,
             state=state or MemoryState(),
             machines=Machines(client, self.options.access),
-            log=Log(
-                logging.getLogger("gpuaas_sdk.controller"),
-                {"app": app.slug, "replica": self.options.replica},
-            ),
+            log=Log(log, {"app": app.slug, "replica": self.options.replica}),
             metrics=metrics or NoMetrics(),
             lease_seconds=self.options.lease_seconds,
             step_seconds=self.options.step_seconds,
+            recorder=self._telling,
         )
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
@@ -101,7 +102,18 @@ class Controller:
 
     async def run(self) -> None:
         """Work until `stop()` is called."""
-        helpers: set[asyncio.Task[None]] = {asyncio.create_task(self._claims())}
+        logger = self._around.log.logger
+        logger.addHandler(self._telling.handler)
+        try:
+            await self._work()
+        finally:
+            logger.removeHandler(self._telling.handler)
+
+    async def _work(self) -> None:
+        helpers = {
+            asyncio.create_task(self._claims()),
+            asyncio.create_task(self._telling.run()),
+        }
         if self.options.observe is not None:
             given = self.options
             self._watch = Watch(
@@ -130,6 +142,7 @@ class Controller:
         self._hurry.set()
         if self._works:
             await asyncio.wait(self._works, timeout=self.options.grace_seconds)
+        await self._telling.rest()
 
     async def _claims(self) -> None:
         failures, ever = 0, False

@@ -6,6 +6,7 @@ which knows what an attempt's end means.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -17,6 +18,7 @@ from gpuaas_sdk.failures import StopRequested, TemporaryFailure, failure_in
 from gpuaas_sdk.runtime.lease import LeaseLost
 from gpuaas_sdk.runtime.reporting import BEGUN, Reporter
 from gpuaas_sdk.runtime.surroundings import Surroundings
+from gpuaas_sdk.telemetry import Scene, Span, span_begin
 
 
 class HandBack(Exception):
@@ -28,6 +30,8 @@ class StepRunner:
 
     def __init__(self, around: Surroundings, context: Context, reporter: Reporter) -> None:
         self.closing = False
+        self.failed_at = ""
+        """The step that failed last; a failure says itself where, what nobody expected cannot."""
         self._around = around
         self._context = context
         self._reporter = reporter
@@ -82,14 +86,17 @@ class StepRunner:
         limit = asyncio.timeout(seconds)
         began = asyncio.get_running_loop().time()
         try:
-            async with limit:
-                await self._do(step, ctx)
+            with self._span(step):
+                async with limit:
+                    await self._do(step, ctx)
         except TimeoutError as error:
             if not limit.expired():
                 self._reporter.note(step, StepState.FAILED, "Something did not answer in time.")
                 raise
             failure = TemporaryFailure(
-                "step_deadline", f"The step {step.title} did not end within {seconds:g} s."
+                "step_deadline",
+                f"The step {step.title} did not end within {seconds:g} s.",
+                detail={"step": step.title},
             )
             self._reporter.note(step, StepState.FAILED, failure.message)
             raise failure from error
@@ -101,6 +108,9 @@ class StepRunner:
                 raise meant from error
             said = meant.message if meant is not None else f"{type(error).__name__}: {error}"
             self._reporter.note(step, StepState.FAILED, said)
+            self.failed_at = step.title
+            if meant is not None:
+                meant.detail.setdefault("step", step.title)
             if meant is None or meant is error:
                 raise
             raise meant from error
@@ -108,6 +118,17 @@ class StepRunner:
             took = asyncio.get_running_loop().time() - began
             labels = {"kind": ctx.operation.kind, "step": step.name}
             self._around.metrics.timing("step_seconds", took, labels)
+
+    def _span(self, step: Step) -> AbstractContextManager[Span]:
+        """This run of a step, below the step as the platform knows it: one may be run again."""
+        operation = self._context.operation
+        return span_begin(
+            Scene(operation.instance_id, operation.correlation_id, self._around.recorder),
+            f"{step.title}, attempt {operation.attempt}",
+            f"{operation.id}/{step.title}",
+            operation_id=operation.id,
+            step=step.title,
+        )
 
     async def _do(self, step: Step, ctx: Context) -> None:
         reporter = self._reporter

@@ -9,7 +9,7 @@ from gpuaas_sdk.app import App
 from gpuaas_sdk.machines.machines import Machines
 from gpuaas_sdk.runtime.calls import Calls
 from gpuaas_sdk.state import StateStore
-from gpuaas_sdk.telemetry import Log, Metrics
+from gpuaas_sdk.telemetry import Log, Metrics, NoRecorder, Recorder
 
 
 @dataclass(frozen=True)
@@ -24,4 +24,5 @@ class Surroundings:
     metrics: Metrics
     lease_seconds: int
     step_seconds: float
+    recorder: Recorder = field(default_factory=NoRecorder)
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))

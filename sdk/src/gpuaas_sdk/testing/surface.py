@@ -30,6 +30,7 @@ from gpuaas_contract.controllers import (
 )
 from gpuaas_contract.errors import KINDS, ErrorCode, Problem
 from gpuaas_contract.identity import AccessToken, TokenExchange
+from gpuaas_contract.telemetry import TelemetrySend, TelemetryTaken
 from gpuaas_sdk.testing import abandoning, asking, leases
 from gpuaas_sdk.testing.making import Caller
 from gpuaas_sdk.testing.world import Refused, World
@@ -46,12 +47,15 @@ class Surface(httpx2.AsyncBaseTransport):
         self._answers: dict[tuple[str, str], tuple[bytes, httpx2.Response]] = {}
         self._routes = [(m, re.compile(p), s, h) for m, p, s, h in _routes(world)]
         self.requests: list[tuple[str, str]] = []
+        self.telemetry: list[TelemetrySend] = []
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request, as the real platform would."""
         await request.aread()
         path = request.url.path.removeprefix(API_PREFIX)
         correlation = request.headers.get(CORRELATION_HEADER, "cor_memory")
+        if path == "/telemetry":  # comes when it comes: no part of what a test counts
+            return _answer(self._told(request), 200, correlation)
         self.requests.append((request.method, path))
         if path == "/tokens":
             return _answer(_token(request), 201, correlation)
@@ -68,6 +72,11 @@ class Surface(httpx2.AsyncBaseTransport):
             return _refusal(refused, correlation)
         except ValidationError as error:
             return _refusal(Refused(ErrorCode.INVALID_REQUEST, str(error)), correlation)
+
+    def _told(self, request: httpx2.Request) -> TelemetryTaken:
+        body = TelemetrySend.model_validate_json(request.content)
+        self.telemetry.append(body)
+        return TelemetryTaken(kept=len(body.lines) + len(body.spans), refused=0)
 
     async def _claim(self, caller: Caller, body: Claim) -> Claims:
         until = asyncio.get_running_loop().time() + body.wait_seconds

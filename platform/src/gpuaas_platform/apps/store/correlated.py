@@ -1,5 +1,6 @@
 """SQL of what carries one correlation id in this room, for timelines."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from gpuaas_contract.permissions import Permission
@@ -62,6 +63,21 @@ async def correlated_read(
     """Rows of one kind that carry a correlation id."""
     sql, args = correlated_sql(source, query)
     return await conn.fetch(sql, *args)
+
+
+async def instances_worked(
+    conn: Connection, instance_ids: Sequence[str], correlation_ids: Sequence[str]
+) -> list[Record]:
+    """Instances by id, each with those of the correlation ids that it or an operation carries."""
+    return await conn.fetch(
+        "SELECT i.id, i.org_id, i.project_id, array(SELECT i.correlation_id"
+        " WHERE i.correlation_id = ANY($2::text[])"
+        " UNION SELECT o.correlation_id FROM operations o"
+        " WHERE o.correlation_id = ANY($2::text[]) AND o.instance_id = i.id) AS correlation_ids"
+        " FROM app_instances i WHERE i.id = ANY($1::text[])",
+        list(instance_ids),
+        list(correlation_ids),
+    )
 
 
 async def operations_pressing(
