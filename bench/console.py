@@ -13,8 +13,6 @@ to 100 ms, and the first load to 700 kB as they come over the wire. Run it with
 
 from __future__ import annotations
 
-import os
-import shutil
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -22,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from console_ground import ADMIN, OWNER, PASSWORD, Ground, ground
+from deaf_chromium import deaf_chromium
 from playwright.async_api import Browser, CDPSession, Page, async_playwright
 
 ROUNDS = 5
@@ -86,7 +85,7 @@ class _Times:
 
 async def measure() -> list[Row]:
     """Furnish a site, then let people walk through it."""
-    program = os.environ.get("GPUAAS_BROWSER") or shutil.which("chromium")
+    program = deaf_chromium()
     if program is None:
         raise RuntimeError("there is no chromium: make setup")
     times = _Times()

@@ -9,22 +9,15 @@ the reason in one line, and fail where nothing may skip.
 
 import os
 import re
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 from console_ground import CONSOLE, PASSWORD, Ground, ground
-from playwright.async_api import (
-    Browser,
-    BrowserContext,
-    ConsoleMessage,
-    Page,
-    StorageState,
-    async_playwright,
-    expect,
-)
-from steady_page import steady
+from deaf_chromium import deaf_chromium
+from playwright.async_api import Browser, Page, StorageState, async_playwright, expect
+from watched_context import watched
 
 Visit = Callable[..., Awaitable[Page]]
 Picture = Callable[..., Awaitable[None]]
@@ -54,8 +47,8 @@ def site() -> Iterator[Ground]:
 
 @pytest.fixture(scope="session")
 async def browser(anyio_backend: str) -> AsyncIterator[Browser]:
-    """A real chromium."""
-    program = os.environ.get("GPUAAS_BROWSER") or shutil.which("chromium")
+    """A real chromium, for which the network of the host stands still."""
+    program = deaf_chromium()
     if program is None:
         pytest.skip("there is no chromium: make setup")
     async with async_playwright() as playwright:
@@ -79,34 +72,29 @@ async def visit(
 
     What the page complains of fails the test, but for answers it must be able to take.
     """
-    contexts: list[BrowserContext] = []
-    complaints: list[str] = []
+    async with AsyncExitStack() as windows:
 
-    async def open_(email: str | None = None, *, examined: bool = False) -> Page:
-        context = await browser.new_context(
-            base_url=site.home,
-            storage_state=signed_in.get(email),
-            viewport={"width": 1280, "height": 900},
-            locale="en-GB",
-            bypass_csp=examined,  # what examines a page is a stranger to its policy
-            reduced_motion="reduce" if examined else None,  # and judges colours at rest
-        )
-        contexts.append(context)
-        page = steady(await context.new_page())
-        page.set_default_timeout(45_000)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: _listen(message, complaints))
-        if email in signed_in:
-            await page.goto("/home")
-        elif email is not None:
-            await sign_in(page, email)
-            signed_in[email] = await context.storage_state()
-        return page
+        async def open_(email: str | None = None, *, examined: bool = False) -> Page:
+            window = watched(
+                browser,
+                base_url=site.home,
+                storage_state=signed_in.get(email),
+                viewport={"width": 1280, "height": 900},
+                locale="en-GB",
+                bypass_csp=examined,  # what examines a page is a stranger to its policy
+                reduced_motion="reduce" if examined else None,  # and judges colours at rest
+            )
+            context = await windows.enter_async_context(window)
+            page = await context.new_page()
+            page.set_default_timeout(45_000)
+            if email in signed_in:
+                await page.goto("/home")
+            elif email is not None:
+                await sign_in(page, email)
+                signed_in[email] = await context.storage_state()
+            return page
 
-    yield open_
-    for context in contexts:
-        await context.close()
-    assert complaints == []
+        yield open_
 
 
 @pytest.fixture
@@ -150,9 +138,3 @@ async def sign_in(page: Page, email: str, password: str = PASSWORD) -> None:
     await page.get_by_label("Password").fill(password)
     await page.get_by_role("button", name=re.compile("^sign in", re.IGNORECASE)).click()
     await page.wait_for_url("**/home")
-
-
-def _listen(message: ConsoleMessage, complaints: list[str]) -> None:
-    """Chromium tells of every answer that is not a success; those are the page's to deal with."""
-    if message.type == "error" and not message.text.startswith("Failed to load resource"):
-        complaints.append(message.text)

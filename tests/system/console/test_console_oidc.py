@@ -3,7 +3,7 @@ groups carry, back on the page that was wanted; and told when they are not let i
 
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from oidc_fixtures import RunningProvider, provider_running
 from oidc_provider import CLIENT_ID, CLIENT_SECRET, PASSWORD
 from playwright.async_api import Browser, Page, expect
 from served_platform import served
+from watched_context import watched
 
 from gpuaas_contract.identity import LOOPBACK_OIDC_COOKIE
 
@@ -47,8 +48,14 @@ def federated() -> Iterator[Federated]:
         platform.stop()
 
 
+@pytest.fixture
+async def page(browser: Browser, federated: Federated) -> AsyncIterator[Page]:
+    async with watched(browser, base_url=federated.home, locale="en-GB") as context:
+        yield await context.new_page()
+
+
 async def test_a_person_of_the_organisation_comes_in_where_they_wanted_to(
-    browser: Browser, federated: Federated
+    page: Page, federated: Federated
 ) -> None:
     admin = federated.admin
     tenant = admin.made("/tenants", {"name": "acme", "display_name": "Acme Research"})
@@ -58,8 +65,6 @@ async def test_a_person_of_the_organisation_comes_in_where_they_wanted_to(
     admin.made("/group-mappings", {"group": "staff", "role": "project_viewer", "scope": scope})
     await federated.provider.change(groups={"staff": ["ada"]}, forget_codes=True)
 
-    context = await browser.new_context(base_url=federated.home, locale="en-GB")
-    page = await context.new_page()
     wanted = f"/projects/{project['id']}/instances"
     await page.goto(wanted)
     await _named_at_the_provider(page, "ada")
@@ -73,26 +78,22 @@ async def test_a_person_of_the_organisation_comes_in_where_they_wanted_to(
     await page.get_by_role("button", name="Ada", exact=True).click()
     await page.get_by_role("menuitem", name="Sign out").click()
     await expect(page.get_by_label("Email")).to_be_visible()
-    await context.close()
 
 
 async def test_who_is_not_let_in_is_told_so_with_the_correlation_id(
-    browser: Browser, federated: Federated
+    page: Page, federated: Federated
 ) -> None:
     await federated.provider.change(forget_codes=True)
-    context = await browser.new_context(base_url=federated.home, locale="en-GB")
-    page = await context.new_page()
     await page.goto("/sign-in")
     await _named_at_the_provider(page, "bob")
     # Whoever finishes must be who began: without what the platform gave them, nobody is let in.
-    await context.clear_cookies(name=LOOPBACK_OIDC_COOKIE)
+    await page.context.clear_cookies(name=LOOPBACK_OIDC_COOKIE)
     await _let_in_by_the_provider(page)
     await page.wait_for_url(f"{federated.home}/sign-in?**")
     await expect(page.get_by_text("You are not signed in")).to_be_visible()
     await expect(page.get_by_text("sign_in_failed")).to_be_visible()
     await expect(page.get_by_role("button", name="Copy the correlation id")).to_be_visible()
     await expect(page.get_by_label("Email")).to_be_visible()
-    await context.close()
 
 
 async def _named_at_the_provider(page: Page, name: str) -> None:

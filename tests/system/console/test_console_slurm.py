@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from console_ground import CONSOLE
 from playwright.async_api import Browser, Locator, Page, expect
-from steady_page import steady
+from watched_context import watched
 
 from gpuaas_lab import Lab
 from tools.ground import ADMINISTRATOR, Ground, ground_up
@@ -47,16 +47,13 @@ async def real(
     async with ground_up(lab, settings=settings) as ground:
         await bundles_publish(ground, SUITE)
         async with slurm_up(ground, options=options):
-            context = await browser.new_context(
-                base_url=ground.url.removesuffix("/api/v1"),
-                viewport={"width": 1280, "height": 900},
-                locale="en-GB",
-            )
-            page = steady(await context.new_page())
-            page.set_default_timeout(60_000)
-            await _sign_in(page, ground.password)
-            yield Real(ground, page)
-            await context.close()
+            home = ground.url.removesuffix("/api/v1")
+            size = {"width": 1280, "height": 900}
+            async with watched(browser, base_url=home, viewport=size, locale="en-GB") as context:
+                page = await context.new_page()
+                page.set_default_timeout(60_000)
+                await _sign_in(page, ground.password)
+                yield Real(ground, page)
 
 
 async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:

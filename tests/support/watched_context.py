@@ -1,0 +1,43 @@
+"""A person's browser window that may not complain: whatever its pages throw, or say on their
+console as an error, fails the test, in every tab, to the end."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, WebError
+
+
+@asynccontextmanager
+async def watched(browser: Browser, **options: Any) -> AsyncIterator[BrowserContext]:
+    """A context that is watched for the length of a block."""
+    context = await browser.new_context(**options)
+    complaints: list[str] = []
+
+    def thrown(problem: WebError) -> None:
+        complaints.append(str(problem.error))
+
+    def said(message: ConsoleMessage) -> None:
+        if _complains(message):
+            complaints.append(message.text)
+
+    context.on("weberror", thrown)
+    context.on("console", said)
+    try:
+        yield context
+        await _settled(context)
+    finally:
+        await context.close()
+    assert complaints == [], "\n".join(["the page complains:", *complaints])
+
+
+async def _settled(context: BrowserContext) -> None:
+    """What pages are about to do they have done, and what they said of it has arrived."""
+    for page in context.pages:
+        with suppress(Error):  # it goes to another page just now
+            await page.evaluate("() => new Promise((done) => setTimeout(done))")
+
+
+def _complains(message: ConsoleMessage) -> bool:
+    """Chromium tells of every answer that is not a success; those are the page's to deal with."""
+    return message.type == "error" and not message.text.startswith("Failed to load resource")
