@@ -23,7 +23,7 @@ from gpuaas_lab import Lab, Machine, packages
 from gpuaas_slurm import model as model_of
 from gpuaas_slurm.commands import Result, Slurm
 from gpuaas_slurm.commands.slurm import slurm_connect
-from gpuaas_slurm.distribution import DISTRIBUTIONS, PLUGINS
+from gpuaas_slurm.distribution import DISTRIBUTIONS, PLUGINS, Distribution
 from gpuaas_slurm.facts import Place, machine_from_facts
 from gpuaas_slurm.model import Build, Cluster, containment_for, memory_per_cpu_for
 from gpuaas_slurm.render import RenderedFile, machine_files
@@ -104,7 +104,7 @@ async def _deploy(lab: Lab, suite: str) -> Deployed:
     for machine in lab.machines:
         for link in distribution.links:
             await machine.run(f"ln -sfn {link.target} {link.path}")
-    model = await _observe(lab)
+    model = await _observe(lab, distribution)
     await _munge(lab)
     for machine in lab.machines:
         await _files_place(machine, machine_files(model, _part(model, machine.name)))
@@ -115,7 +115,7 @@ def _part(model: Cluster, name: str) -> model_of.Machine:
     return next(machine for machine in model.machines if machine.name == name)
 
 
-async def _observe(lab: Lab) -> Cluster:
+async def _observe(lab: Lab, distribution: Distribution) -> Cluster:
     """Make the model from what the agent and the packages say, on the machines."""
     facts = await asyncio.gather(*(_facts(machine) for machine in lab.machines))
     found = tuple(
@@ -127,7 +127,7 @@ async def _observe(lab: Lab) -> Cluster:
     return Cluster(
         name="lab",
         generation=1,
-        build=await _build(lab.machine("n1")),
+        build=await _build(lab.machine("n1"), distribution),
         controller=found[0],
         workers=workers,
         containment=containment_for(workers),
@@ -143,10 +143,10 @@ async def _facts(machine: Machine) -> dict[str, object]:
     return json.loads(ran.stdout)  # type: ignore[no-any-return]  # an object, by the agent's format
 
 
-async def _build(machine: Machine) -> Build:
+async def _build(machine: Machine, distribution: Distribution) -> Build:
     version = (await machine.run("slurmctld -V")).stdout
     plugins = (await machine.run(f"ls {PLUGINS}")).stdout.split()
-    library = await machine.run("ls /usr/lib/x86_64-linux-gnu/pmix2/lib/libpmix.so*", check=False)
+    library = await machine.run(f"test -e {distribution.pmix_library}", check=False)
     return Build(
         SlurmVersion.parse(version),
         frozenset(name.removesuffix(".so") for name in plugins),

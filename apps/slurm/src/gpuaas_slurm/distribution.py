@@ -27,6 +27,11 @@ class Distribution:
     links: tuple[Link, ...] = ()
 
     @property
+    def pmix_library(self) -> str:
+        """The file the scheduler's plugin opens."""
+        return self.links[0].path if self.links else PMIX_LIBRARY
+
+    @property
     def controller(self) -> tuple[str, ...]:
         """Packages of a controller with accounting."""
         return (
@@ -55,14 +60,15 @@ class Distribution:
         return tuple(sorted({name for role in roles for name in sets[role]}))
 
 
-PMIX_FOLDER = "/usr/lib/x86_64-linux-gnu/pmix2/lib"
+PMIX_LIBRARY = "/usr/lib/x86_64-linux-gnu/pmix2/lib/libpmix.so.2"
 
 # Older plugins open the name without a version, which only the -dev package has; without it every
 # daemon says at each start that it cannot load the library.
-_PMIX_LINK = Link(f"{PMIX_FOLDER}/libpmix.so", "libpmix.so.2")
+_PMIX_LINK = Link(PMIX_LIBRARY.removesuffix(".2"), "libpmix.so.2")
 
 DEBIAN_12 = Distribution("bookworm", "libpmix2", (_PMIX_LINK,))
 UBUNTU_24_04 = Distribution("noble", "libpmix2t64", (_PMIX_LINK,))
 DEBIAN_13 = Distribution("trixie", "libpmix2t64")
 
 DISTRIBUTIONS = {found.codename: found for found in (DEBIAN_12, UBUNTU_24_04, DEBIAN_13)}
+PMIX_LIBRARIES = tuple(sorted({found.pmix_library for found in DISTRIBUTIONS.values()}))

@@ -9,6 +9,7 @@ from gpuaas_slurm.commands.batch import answering, batch_answers, batch_script
 from gpuaas_slurm.onmachine.facts import machine_facts
 from gpuaas_slurm.onmachine.look import Looked, LookError, MachineLook, UnitSeen, machine_look
 from gpuaas_slurm.onmachine.residue import residue_env, residue_found
+from gpuaas_slurm.onmachine.scripts import LOOK as LOOK_SCRIPT
 from gpuaas_slurm.onmachine.scripts import Script, script_text
 
 LOOK = """\
@@ -176,3 +177,22 @@ def test_of_looks_at_parts_each_part_is_as_last_seen() -> None:
     known = known.and_then(early, ("packages", "units"))
     assert (known.look.packages, known.look.units) == ({"slurmd": "2"}, up)
     assert known.look.restored == "op_1"
+
+
+@pytest.mark.parametrize(
+    ("codename", "name", "opened"),
+    [
+        ("bookworm", "libpmix.so", True),
+        ("bookworm", "libpmix.so.2", False),  # its plugin opens the other name
+        ("noble", "libpmix.so", True),
+        ("trixie", "libpmix.so.2", True),
+        ("unheard-of", "libpmix.so.2", False),
+    ],
+)
+def test_the_library_of_mpi_counts_under_the_name_its_release_opens(
+    codename: str, name: str, opened: bool
+) -> None:
+    path = f"/usr/lib/x86_64-linux-gnu/pmix2/lib/{name}"
+    look = MachineLook("debian", codename, "n1", 10.0, present=frozenset({path}))
+    assert look.pmix_library is opened
+    assert path in LOOK_SCRIPT.environment["PROBED"].split()

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from gpuaas_slurm.onmachine.scripts import PLUGIN_FILES, PMIX_LIBRARY
+from gpuaas_slurm.distribution import DISTRIBUTIONS
+from gpuaas_slurm.onmachine.scripts import PLUGIN_FILES
 
 ACTIVE = "active"
 
@@ -123,8 +124,9 @@ class MachineLook:
 
     @property
     def pmix_library(self) -> bool:
-        """The library the plugin opens is there under the name it opens."""
-        return PMIX_LIBRARY in self.present
+        """The library the plugin opens is there under the name it opens in this release."""
+        known = DISTRIBUTIONS.get(self.codename)
+        return known is not None and known.pmix_library in self.present
 
 
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {

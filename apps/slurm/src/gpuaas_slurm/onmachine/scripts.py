@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
-from gpuaas_slurm.distribution import PLUGINS, PMIX_FOLDER
+from gpuaas_slurm.distribution import PLUGINS, PMIX_LIBRARIES
 from gpuaas_slurm.render.cgroup_conf import PATH as CGROUP_CONF
 from gpuaas_slurm.render.gres_conf import PATH as GRES_CONF
 from gpuaas_slurm.render.slurm_conf import PATH as SLURM_CONF
@@ -35,7 +35,6 @@ CONFIGURATION = (
 """Every file a renderer can ask for; one that is there and is not asked for is drift."""
 
 PLUGIN_FILES = {f"{PLUGINS}/{name}.so": name for name in ("gpu_nvml", "mpi_pmix")}
-PMIX_LIBRARY = f"{PMIX_FOLDER}/libpmix.so"
 DATABASE_MADE = f"{HOME}/database.made"
 INSTALLING = f"{HOME}/installing"
 PACKAGES = (
@@ -88,7 +87,7 @@ _LOOK_ENV = {
     "HOME_FOLDER": HOME,
     "PACKAGES": " ".join(PACKAGES),
     "FILES": " ".join((*CONFIGURATION, MUNGE_KEY)),
-    "PROBED": " ".join((*PLUGIN_FILES, PMIX_LIBRARY, DATABASE_MADE, INSTALLING)),
+    "PROBED": " ".join((*PLUGIN_FILES, *PMIX_LIBRARIES, DATABASE_MADE, INSTALLING)),
     "UNITS": " ".join(UNITS),
 }
 
