@@ -2,12 +2,15 @@
 
 No distribution here offers two versions of Slurm for one release. The packages are taken apart and
 put together again with a longer version, which is all that dpkg, apt and the app go by; what the
-daemons say of themselves stays as it was.
+daemons say of themselves stays as it was. Those of a whole release are kept in the lab's cache
+beside what they were made of.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -15,9 +18,29 @@ from pathlib import Path
 from typing import Final
 
 from gpuaas_slurm.bundling import bundle_index, bundle_pack
+from tools.slurm_site import bundles_ready
 
 SUFFIX: Final = "+gpuaas1"
 SOURCE: Final = "slurm-wlm"
+
+
+async def bundles_newer(suite: str) -> Path:
+    """A folder with a release's bundles at the newer version, made by whoever needs it first."""
+    present = await bundles_ready(suite)
+    folder = present.with_name(f"{present.name}{SUFFIX}")
+    if not folder.exists():
+        await asyncio.to_thread(_newer_make, present, folder)
+    return folder
+
+
+def _newer_make(present: Path, folder: Path) -> None:
+    made = Path(tempfile.mkdtemp(dir=folder.parent))
+    try:
+        bundles_rebuilt(present, made)
+        if not folder.exists():  # a test beside this one may have been faster
+            made.rename(folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def bundles_rebuilt(bundles: Path, out: Path, suffix: str = SUFFIX) -> None:

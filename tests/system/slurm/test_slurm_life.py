@@ -1,30 +1,29 @@
 """The whole life of one cluster through the public API, on real machines with real daemons.
 
-The tests share a cluster of four machines and go through its life in the order they stand here: n1
-controls, n2 works from the start, n3 (with fake GPUs) and n4 come and go.
+The tests share a cluster and go through its life in the order they stand here: deploy, jobs, three
+workers at once, drain, replace, remove, come back, stop, start, restart, upgrade, rollback,
+decommission, and nothing is left. n1 controls, n2 works from the start, n3 (with fake GPUs), n4 and
+n5 join together, and n6 takes a place. On newer releases the same life is `test_slurm_newer.py`'s.
 """
 
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import pytest
+from rebuilt_bundle import SUFFIX
+from slurm_life import NEXT, Life, life_up
 
-from gpuaas_contract.apps import AppInstance, InstanceUpdate, Member, Operation
+from gpuaas_contract.apps import AppInstance, InstanceUpdate, Operation
 from gpuaas_contract.custody import RuntimeSecret
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import Health, InstanceStatus, MemberStatus, OperationStatus
-from gpuaas_lab import Machine
 from gpuaas_sdk import ProblemError, Request
-from gpuaas_slurm.onmachine.residue import residue_env, residue_found
-from gpuaas_slurm.onmachine.scripts import script_text
 from tools.ground import Ground
-from tools.slurm_crew import members, operations, placed, succeeded, told, until
-from tools.slurm_site import ENDED, SlurmSite, bundles_publish, slurm_up
+from tools.slurm_crew import operations, placed, succeeded, told, until
+from tools.slurm_site import ENDED
 from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -32,74 +31,14 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 SUITE: Final = suites()[0]
 GPUS: Final = 2
 REMEMBERED_S: Final = 5
-
-
-@dataclass
-class Life:
-    """One cluster and what happened to it so far."""
-
-    site: SlurmSite
-    instance_id: str = ""
-    packages: dict[str, set[str]] = field(default_factory=dict)
-
-    @property
-    def ground(self) -> Ground:
-        return self.site.ground
-
-    def machine(self, name: str) -> Machine:
-        return self.ground.lab.machine(name)
-
-    async def run(self, command: str, *, check: bool = True) -> str:
-        """Run something where people work: on the controller's machine."""
-        return (await self.machine("n1").run(command, check=check)).stdout
-
-    async def ask(self, kind: str, *names: str, **given: Any) -> None:
-        """Ask for an operation on workers by name, and see it succeed."""
-        known = await members(self.site, self.instance_id)
-        ids = [known[name].id for name in names]
-        asked = await self.site.ask(self.instance_id, kind, member_ids=ids, input=given)
-        await succeeded(self.site, asked)
-
-    async def add(self, *names: str) -> None:
-        """Add machines as workers, all with one request."""
-        ids = [self.ground.allocation(name) for name in names]
-        given = {"allocation_ids": ids}
-        await succeeded(self.site, await self.site.ask(self.instance_id, "add_worker", input=given))
-
-    async def member(self, name: str) -> Member:
-        return (await members(self.site, self.instance_id))[name]
-
-    async def healthy(self) -> None:
-        """The platform says, once it was looked at again, that all is well."""
-        await until(
-            lambda: self.site.instance(self.instance_id),
-            lambda one: (one.status, one.health) == (InstanceStatus.RUNNING, Health.HEALTHY),
-            patience=20,
-        )
-
-    async def runs(self, job: str) -> None:
-        """Wait until a job runs."""
-        await self.run(
-            f"for i in $(seq 150); do squeue -h -t R -j {job} | grep -q . && exit; sleep .1; done;"
-            " exit 1"
-        )
-
-    async def quiet(self) -> None:
-        """Wait until nothing runs or completes."""
-        await self.run("for i in $(seq 100); do squeue -h | grep -q . || exit 0; sleep .1; done")
+MACHINES: Final = ("n1", "n2", "n3", "n4", "n5", "n6")
 
 
 @pytest.fixture(scope="module")
 async def life(ground_factory: Callable[..., Awaitable[Ground]]) -> AsyncIterator[Life]:
-    ground = await ground_factory("slurm-life", 4, suite=SUITE)
-    await bundles_publish(ground, SUITE)
+    ground = await ground_factory("slurm-life", len(MACHINES), SUITE)
     await ground.lab.machine("n3").fake_gpus(GPUS)
-    options = ("--observe-seconds", "2", "--lease-seconds", "10")
-    async with slurm_up(ground, options=options) as site:
-        found = Life(site)
-        for machine in ground.lab.machines:
-            listed = await machine.run("dpkg-query -W -f '${Package}\\n'")
-            found.packages[machine.name] = set(listed.stdout.split())
+    async with life_up(ground, SUITE) as found:
         yield found
 
 
@@ -147,8 +86,8 @@ async def test_a_bootstrap_that_failed_is_removed_and_leaves_a_clean_machine_and
 ) -> None:
     await life.machine("n4").run("chmod 755 /usr/bin/dpkg-deb")
     await life.ask("remove_worker", "n4")
-    await nothing_left(life, "n4")
-    assert await tombstones(life) == 1
+    await life.nothing_left("n4")
+    assert await life.tombstones() == 1
     await life.healthy()
 
 
@@ -193,15 +132,15 @@ async def test_arrays_and_mpi_run_and_are_recorded(life: Life) -> None:
     assert sorted(ranks.split()) == ["0", "1"]
 
 
-async def test_workers_added_together_are_ready_and_carry_their_gpus(life: Life) -> None:
-    await life.add("n3", "n4")
+async def test_three_workers_added_together_are_ready_and_carry_their_gpus(life: Life) -> None:
+    await life.add("n3", "n4", "n5")
     await life.healthy()
-    for name in ("n3", "n4"):
+    for name in ("n3", "n4", "n5"):
         member = await life.member(name)
         assert (member.status, member.health, member.node) == (
             MemberStatus.READY, Health.HEALTHY, name,
         )  # fmt: skip
-    assert sorted((await life.run("srun -N 3 hostname")).split()) == ["n2", "n3", "n4"]
+    assert sorted((await life.run("srun -N 4 hostname")).split()) == ["n2", "n3", "n4", "n5"]
     seen = await life.run("srun -w n3 --gres=gpu:1 printenv CUDA_VISIBLE_DEVICES")
     assert seen.strip() == "0"
     assert (await life.site.instance(life.instance_id)).topology == "multi_node"
@@ -209,8 +148,7 @@ async def test_workers_added_together_are_ready_and_carry_their_gpus(life: Life)
 
 async def test_a_drain_lets_the_running_job_end_and_shows_it_meanwhile(life: Life) -> None:
     await life.quiet()
-    await life.run("sbatch -w n4 --wrap 'sleep 6'")
-    await life.run("for i in $(seq 100); do squeue -h -t R | grep -q n4 && exit 0; sleep .1; done")
+    await life.job("-w n4 --wrap 'sleep 6'")
     known = await life.member("n4")
     shown: set[str] = set()
     asked = await life.site.ask(life.instance_id, "drain_worker", member_ids=[known.id])
@@ -238,28 +176,33 @@ async def test_a_drain_of_somebody_else_is_told_and_left_alone(life: Life) -> No
 
 
 async def test_a_replacement_is_ready_before_the_old_one_leaves_nothing_behind(life: Life) -> None:
-    await life.ask("remove_worker", "n4")
-    await nothing_left(life, "n4")
-    await life.ask("replace_worker", "n2", allocation_id=life.ground.allocation("n4"))
-    await nothing_left(life, "n2")
+    await life.ask("replace_worker", "n2", allocation_id=life.ground.allocation("n6"))
+    await life.nothing_left("n2")
     await life.healthy()
-    assert (await life.run("sinfo -h -N -o %N -p main | sort -u")).split() == ["n3", "n4"]
+    assert (await life.run("sinfo -h -N -o %N -p main | sort -u")).split() == [
+        "n3",
+        "n4",
+        "n5",
+        "n6",
+    ]
     replaced = (await operations(life.site, life.instance_id))[0]
     began = {step.name: step.started_at for step in replaced.progress}
     ended = {step.name: step.ended_at for step in replaced.progress}
     assert str(ended["admit"]) <= str(began["drain"])
-    assert await tombstones(life) == 3
+    assert await life.tombstones() == 2
 
 
-async def test_what_was_removed_can_come_back(life: Life) -> None:
-    await life.add("n2")
+async def test_what_was_removed_left_nothing_and_can_come_back(life: Life) -> None:
+    await life.ask("remove_worker", "n4")
+    await life.nothing_left("n4")
+    assert await life.tombstones() == 3
+    await life.add("n4")
     await life.healthy()
-    assert "n2" in await life.run("srun -w n2 hostname")
+    assert "n4" in await life.run("srun -w n4 hostname")
 
 
 async def test_a_stop_refuses_while_jobs_run_unless_told_what_to_do(life: Life) -> None:
-    number = (await life.run("sbatch --parsable --wrap 'sleep 600'")).strip()
-    await life.runs(number)
+    number = await life.job("--wrap 'sleep 600'")
     (refused,) = await life.site.ended(await life.site.ask(life.instance_id, "stop"))
     assert refused.error is not None
     assert refused.error.code == "jobs_run"
@@ -268,7 +211,7 @@ async def test_a_stop_refuses_while_jobs_run_unless_told_what_to_do(life: Life) 
     await succeeded(life.site, asked)
     instance = await life.site.instance(life.instance_id)
     assert (instance.status, instance.health) == (InstanceStatus.STOPPED, Health.DRAINED)
-    for name in ("n1", "n2", "n3", "n4"):
+    for name in MACHINES:
         units = await life.machine(name).run("systemctl is-active slurmctld slurmd", check=False)
         assert "\nactive" not in f"\n{units.stdout}"
     await succeeded(life.site, await life.site.ask(life.instance_id, "start"))
@@ -296,8 +239,7 @@ async def test_a_start_that_failed_can_be_asked_for_again(life: Life) -> None:
 
 async def test_a_restart_keeps_running_jobs(life: Life) -> None:
     await life.quiet()
-    number = (await life.run("sbatch --parsable --wrap 'sleep 300'")).strip()
-    await life.runs(number)
+    number = await life.job("--wrap 'sleep 300'")
     pid = await life.run("systemctl show -P MainPID slurmctld")
     await succeeded(life.site, await life.site.ask(life.instance_id, "restart"))
     assert await life.run("systemctl show -P MainPID slurmctld") != pid
@@ -354,30 +296,43 @@ async def test_new_settings_become_the_next_generation(life: Life) -> None:
     await until(lambda: life.run("sinfo -h -p short -o %l"), lambda said: "10:00" in said)
 
 
+async def test_an_upgrade_changes_packages_and_no_job_notices(life: Life) -> None:
+    await life.newer_publish()
+    before = await life.versions()
+    job = await life.job("--output=/dev/null --chdir=/ --wrap 'sleep 900'")
+    await life.whole("upgrade", version=NEXT)
+    after = await until(life.versions, lambda one: one["package"].endswith(SUFFIX))
+    newer = before["package"] + SUFFIX
+    # The packages were made anew from the same programs, which go on calling themselves the same.
+    wanted = {"app": NEXT, "instance": NEXT, "package": newer, "daemon": before["daemon"]}
+    assert after == wanted
+    assert await life.installed() == {newer}
+    assert await life.run(f"squeue -h -j {job} -o %T") == "RUNNING\n"
+    await life.run(f"scancel {job}")
+    await life.quiet()
+
+
+async def test_a_rollback_brings_everything_back_as_it_was(life: Life) -> None:
+    await life.run("sacctmgr -i add account later")
+    await life.run("sbatch --output=/dev/null --chdir=/ --hold --job-name=later --wrap true")
+    await life.whole("rollback")
+    after = await until(life.versions, lambda one: not one["package"].endswith(SUFFIX))
+    assert after["instance"] == after["app"] == "0.1.0"
+    assert await life.installed() == {after["package"]}
+    # What came after the snapshot is lost, as was said; what was there before is as it was.
+    assert "later" not in await life.run("sacctmgr -nP show account format=account")
+    assert "later" not in await life.run("squeue -h -o %j")
+    assert "10:00" in await life.run("sinfo -h -p short -o %l")
+    await life.run("scancel --user=root")
+    await life.quiet()
+    assert sorted((await life.run("srun -N 4 hostname")).split()) == ["n3", "n4", "n5", "n6"]
+    await life.healthy()
+
+
 async def test_decommissioning_leaves_nothing_and_proves_it(life: Life) -> None:
     await succeeded(life.site, await life.site.ask(life.instance_id, "decommission"))
     instance = await life.site.instance(life.instance_id)
     assert instance.status is InstanceStatus.DELETED
-    for name in ("n1", "n2", "n3", "n4"):
-        await nothing_left(life, name)
+    await life.nothing_left(*MACHINES)
     secrets = life.site.admin.pages("/runtime-secrets", RuntimeSecret)
     assert [one.status async for one in secrets] == ["revoked"]
-
-
-async def tombstones(life: Life) -> int:
-    """How many members were removed, each with the proof that nothing of it is left."""
-    path = f"/app-instances/{life.instance_id}/members"
-    listed = [one async for one in life.site.admin.pages(path, Member, removed=True)]
-    gone = [one for one in listed if one.status is MemberStatus.REMOVED]
-    assert all(one.absence and one.absence.runtime_verified_absent for one in gone)
-    return len(gone)
-
-
-async def nothing_left(life: Life, name: str) -> None:
-    """The machine is as it was before: the probe finds nothing, and no package is new."""
-    machine = life.machine(name)
-    env = " ".join(f"{k}={shlex.quote(v)}" for k, v in residue_env(kept_packages=False).items())
-    probed = await machine.run(f"env {env} sh -s", stdin=script_text("residue"))
-    assert residue_found(probed.stdout) == {}
-    listed = await machine.run("dpkg-query -W -f '${Package}\\n'")
-    assert set(listed.stdout.split()) == life.packages[name]
