@@ -235,8 +235,8 @@ def _entry(one: dict[str, Any], *, wide: bool) -> Text:
     fields = one["detail"].get("fields") or {} if wide else {}
     for name, value in fields.items():
         line.append(f"  {clean(name)}={clean(value)}", "dim")
-    for rest in more:
-        line.append(f"\n{'':24}{clean(rest)}", "dim")
+    for rest in (*more, *one["detail"].get("output", ())):
+        line.append(f"\n{' ' * 24}{clean(rest.expandtabs(4))}", "dim")
     return line
 
 

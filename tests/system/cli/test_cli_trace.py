@@ -1,5 +1,9 @@
 """`gpuaas trace`: an incident told from its correlation id alone, also while it happens."""
 
+import json
+import time
+from typing import Any
+
 import pytest
 from cli_site import Site
 
@@ -62,3 +66,66 @@ def test_logs_and_traces_are_linked_where_they_are_kept(site: Site) -> None:
     assert "logs: http://loki.test:3100/loki/api/v1/query_range?query=" in told
     assert "cor_linked.1" in told
     assert site.gpuaas("trace", "cor_nobody.1").code == 4
+
+
+def test_a_failing_deploy_is_told_with_its_log_lines_and_spans(site: Site) -> None:
+    """By the platform and the app's controller alone: nothing collects logs or traces here."""
+    owner = site.folder / "state" / "machines" / site.ids["n4"] / "gateway" / "owner"
+    owner.parent.mkdir(parents=True, exist_ok=True)
+    owner.write_text("app_of_somebody_else")
+    try:
+        place = ("--set", "gateway_allocation_id=n4")
+        words = ("deploy", "template", "--name", "taken", *place, "--wait")
+        failed = site.gpuaas(*words, "--correlation-id", "cor_taken.1")
+        assert failed.code == 6, failed.err
+        told = _until(site, "log", "attempt failed")
+        lines = [one for one in told if one["kind"] == "log"]
+        assert any("attempt failed" in one["title"] for one in lines), lines
+        assert all(one["actor"].startswith(site.ids["operator"]) for one in lines)
+        operation = next(one for one in told if one["kind"] == "operation")
+        run = next(one for one in told if one["kind"] == "span")
+        assert run["title"].startswith("preflight, attempt 1 failed after ")
+        assert run["span"]["parent_id"] == f"{operation['id']}/preflight"
+        assert all(one["span"] for one in told if one["kind"] in {"request", "step", "operation"})
+        _shown(site, operation["id"])
+    finally:
+        owner.unlink()
+    assert site.gpuaas("instance", "delete", "taken", "--yes", "--wait").code == 0
+
+
+def _shown(site: Site, operation_id: str) -> None:
+    """What people see of it, in order and as a tree."""
+    whole = site.gpuaas("trace", "cor_taken.1").out
+    moments = [line[:12] for line in whole.splitlines() if " log " in line or " step " in line]
+    assert moments == sorted(moments)
+    assert " log " in whole
+    assert "attempt failed" in whole
+    tree = site.gpuaas("trace", "cor_taken.1", "--spans", "--only", "operations,steps,spans").out
+    top, step, run = tree.splitlines()[:3]
+    assert f"operation Operation deploy on {_instance(site)}" in top
+    assert "step Step preflight of deploy is failed." in step
+    assert "━" in run
+    assert run.index("span preflight, attempt 1") > step.index("step Step") > top.index("operation")
+    narrow = site.gpuaas("trace", "cor_taken.1", "--only", "logs").out
+    assert " log " in narrow
+    assert " request " not in narrow
+    lines = site.gpuaas("trace", "cor_taken.1", "--follow", "-o", "json").out.splitlines()
+    kinds = {json.loads(line)["kind"] for line in lines}
+    assert {"request", "operation", "step", "log", "span"} <= kinds
+    assert operation_id in whole
+    assert site.gpuaas("trace", "cor_taken.1", "--only", "words").code == 1
+
+
+def _instance(site: Site) -> str:
+    return str(site.done("instance", "show", "taken")["id"])
+
+
+def _until(site: Site, kind: str, words: str) -> list[dict[str, Any]]:
+    """The entries of the timeline, once one of a kind says this: controllers tell once a second."""
+    deadline = time.monotonic() + site.patience
+    while time.monotonic() < deadline:
+        entries: list[dict[str, Any]] = site.done("trace", "cor_taken.1")["entries"]
+        if any(one["kind"] == kind and words in one["title"] for one in entries):
+            return entries
+        time.sleep(0.2)
+    raise AssertionError(f"no {kind} says {words}")

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from gpuaas_contract.capacity import Allocation
-from gpuaas_contract.common import API_PREFIX, Page
+from gpuaas_contract.common import Page
 from gpuaas_contract.custody import CustodyStatus
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.fleet import (
@@ -27,7 +27,6 @@ from gpuaas_contract.fleet import (
 )
 from gpuaas_contract.fleet_agent import MAX_HELD_TASKS
 from gpuaas_contract.ids import Prefix
-from gpuaas_contract.operate import EntrySpan, TimelineEntry, TimelineKind
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.states import NODE_TASK, AgentStatus, AllocationStatus, NodeTaskStatus
 from gpuaas_platform.artifacts.deliveries import deliverable_require
@@ -40,7 +39,6 @@ from gpuaas_platform.fleet.store import agents as agent_rows
 from gpuaas_platform.fleet.store import tasks as store
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import Place
-from gpuaas_platform.kernel.correlation import Correlated, CorrelationQuery, scope_of
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
@@ -228,11 +226,6 @@ def row_present(row: Record | None) -> Record:
     return row
 
 
-async def correlated(conn: Connection, query: CorrelationQuery) -> list[Correlated]:
-    """Entries of a timeline: tasks that carry a correlation id."""
-    return [_correlated(row) for row in await store.tasks_correlated(conn, query)]
-
-
 async def _workable(conn: Connection, allocation: Allocation) -> str:
     """The node to work on, if there is one whose agent could."""
     if allocation.status not in _WORKABLE:
@@ -291,36 +284,3 @@ async def _readable(call: Call, task_id: str) -> Record:
 
 def _place(row: Record) -> Place:
     return Place(row["org_id"], row["project_id"])
-
-
-def _correlated(row: Record) -> Correlated:
-    what = row["label"] or row["kind"].replace("_", " ")
-    result = row["result"] or {}
-    entry = TimelineEntry(
-        at=row["created_at"],
-        kind=TimelineKind.TASK,
-        id=row["id"],
-        title=f"Task “{what}” on {row['allocation_id']} is {row['status']}.",
-        status=row["status"],
-        actor=row["created_by"],
-        scope=scope_of(_place(row)),
-        links={"task": f"{API_PREFIX}/node-tasks/{row['id']}"},
-        detail={
-            "kind": row["kind"],
-            "allocation_id": row["allocation_id"],
-            "code": result.get("code"),
-            "message": result.get("message"),
-        },
-        span=_span(row),
-    )
-    return Correlated(row["tl_key"], entry)
-
-
-def _span(row: Record) -> EntrySpan | None:
-    """How long it ran, by the machine's word where there is one."""
-    if row["started_at"] is None:
-        return None
-    seconds = (row["result"] or {}).get("seconds")
-    if seconds is None and row["ended_at"] is not None:
-        seconds = (row["ended_at"] - row["started_at"]).total_seconds()
-    return EntrySpan(id=row["id"], at=row["started_at"], seconds=seconds)

@@ -21,7 +21,7 @@ from gpuaas_platform.artifacts import service as artifacts
 from gpuaas_platform.audit import service as audit
 from gpuaas_platform.capacity import allocations
 from gpuaas_platform.events import following as events
-from gpuaas_platform.fleet import tasks
+from gpuaas_platform.fleet import correlated as fleet
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.correlation import BEGINNING, Correlated, CorrelationQuery, scope_of
@@ -82,7 +82,8 @@ _SOURCES: Final[tuple[Read, ...]] = (
     apps.members_correlated,
     apps.operations_correlated,
     apps.steps_correlated,
-    tasks.correlated,
+    fleet.tasks_correlated,
+    fleet.outputs_correlated,
     events.correlated,
     keeping.lost_correlated,
     keeping.told_correlated,

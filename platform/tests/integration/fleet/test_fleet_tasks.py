@@ -48,6 +48,10 @@ async def test_a_task_is_pulled_begun_and_ended_once(site: FleetSite) -> None:
     entries = [one for one in timeline["entries"] if one["kind"] == "task"]
     assert [one["id"] for one in entries] == [task["id"]]
     assert entries[0]["title"].startswith("Task “greet”")
+    assert entries[0]["span"]["id"] == task["id"]
+    (written,) = [one for one in timeline["entries"] if one["kind"] == "log"]
+    assert written["detail"] == {"output": ["hello", "bye"], "span_id": task["id"]}
+    assert written["title"].endswith("wrote 10 bytes.")
     kinds = set[str]()
     while not {"queued", "running", "succeeded"} <= kinds:  # numbered a moment later
         events = await site.get("/events", correlation_id="story-1")

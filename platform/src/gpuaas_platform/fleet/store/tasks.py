@@ -186,4 +186,20 @@ async def tasks_correlated(conn: Connection, query: CorrelationQuery) -> list[Re
     return await conn.fetch(sql, *args)
 
 
+async def outputs_correlated(conn: Connection, query: CorrelationQuery) -> list[Record]:
+    """Scripts that carry a correlation id and wrote something, with the end of it (`tail`)."""
+    sql, args = correlated_sql(_OUTPUTS, query)
+    return await conn.fetch(sql, *args)
+
+
 _CORRELATED = CorrelatedRows("node_tasks", "created_at", "id", Permission.NODE_TASK_READ)
+# A file that was collected is output too, and no log.
+_OUTPUTS = CorrelatedRows(
+    "(SELECT t.*, (SELECT string_agg(o.data, ''::bytea ORDER BY o.start)"
+    " FROM node_task_output o WHERE o.task_id = t.id"
+    " AND o.start + length(o.data) > t.output_bytes - 4096) AS tail"
+    " FROM node_tasks t WHERE t.output_bytes > 0 AND t.kind = 'run_script')",
+    "coalesce(ended_at, started_at, created_at)",
+    "id || '/output'",
+    Permission.NODE_TASK_READ,
+)
