@@ -336,6 +336,24 @@ _APPS_OPERATE: Final[dict[str, Case]] = {
     "app_instance_report": Case(
         At.PROJECT, lambda p: {"lease_token": p["observer_token"]}, by="robot"
     ),
+    "telemetry_send": Case(
+        At.PROJECT,
+        lambda p: {
+            "batch": "0123456789abcdef",
+            "replica": "echo-0",
+            "sent_at": "2026-01-01T00:00:00Z",
+            "lines": [
+                {
+                    "app_instance_id": p["instance_id"],
+                    "correlation_id": "anything",
+                    "at": "2026-01-01T00:00:00Z",
+                    "level": "info",
+                    "message": "It was so already.",
+                }
+            ],
+        },
+        by="robot",
+    ),
     "app_instance_create": _project(
         lambda p: {
             "app_slug": "echo",

@@ -47,6 +47,7 @@ from gpuaas_platform.identity.routes import router as identity_router
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.operate.life import operate_running
 from gpuaas_platform.operate.routes import router as operate_router
+from gpuaas_platform.operate.telemetry_routes import router as telemetry_router
 from gpuaas_platform.policy.routes import router as policy_router
 
 _ROUTERS: tuple[APIRouter, ...] = (
@@ -66,6 +67,7 @@ _ROUTERS: tuple[APIRouter, ...] = (
     catalog_router,
     controller_router,
     apps_router,
+    telemetry_router,
     operate_router,
 )
 
