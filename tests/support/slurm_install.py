@@ -25,12 +25,13 @@ HOME: Final = "/opt/gpuaas-slurm"
 SHARED: Final = f"{HOME}/share/gpuaas-slurm"
 WHEELS: Final = "/root/wheels"
 IMAGE: Final = "gpuaas-slurm"
-# Machines are Debian 12: Python 3.11, glibc 2.36, whatever runs these tests.
+# What the oldest glibc of a machine takes (2.36, of Debian 12), whatever runs these tests.
 _FOR_MACHINES: Final = (
-    *("--only-binary", ":all:", "--python-version", "3.11", "--implementation", "cp"),
+    *("--only-binary", ":all:", "--implementation", "cp"),
     *(word for tag in ("manylinux_2_34", "manylinux_2_28", "manylinux_2_17", "manylinux2014")
       for word in ("--platform", f"{tag}_x86_64")),
 )  # fmt: skip
+_PYTHON: Final = "import sys; print('{}.{}'.format(*sys.version_info))"
 
 # A machine's own system as an image with Python and pip in /usr/local, since no registry is at
 # hand; a container in a container gets no kernel keyring and no control groups of its own.
@@ -51,6 +52,8 @@ netns = "host"
 [engine]
 cgroup_manager = "cgroupfs"
 END
+# Ubuntu's package has run it already, and it would insist on the storage it then wrote down.
+rm -f /var/lib/containers/storage/db.sql
 root=/root/base
 mkdir -p $root/tmp $root/var/tmp $root/run $root/root $root/proc $root/sys $root/dev
 chmod 1777 $root/tmp $root/var/tmp
@@ -65,12 +68,13 @@ rm -rf $root
 """
 
 
-async def wheels_make(folder: Path) -> None:
-    """The app's wheel with all it stands on, for machines: ours built, the others as locked."""
+async def wheels_make(machine: Machine, folder: Path) -> None:
+    """The app's wheel with all it stands on, for a machine: ours built, the others as locked."""
     lock = ROOT / "requirements" / "slurm.txt"
+    python = (await machine.run(f'python3 -c "{_PYTHON}"')).stdout.strip()
     download = ("download", "--quiet", "--no-deps", "--require-hashes", "--requirement", str(lock))
     await asyncio.to_thread(_run, BOOTSTRAP / "bin" / "pip", *download, *_FOR_MACHINES,
-                            "--dest", str(folder))  # fmt: skip
+                            "--python-version", python, "--dest", str(folder))  # fmt: skip
     for package in OURS:
         build = ("-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
         await asyncio.to_thread(_run, sys.executable, *build, cwd=ROOT / package)

@@ -74,10 +74,10 @@ async def office(
 ) -> AsyncIterator[Office]:
     ground = await ground_factory("slurm-installed", 3, suite=SUITE)
     said, bundles = await bundled(tmp_path_factory.mktemp("bundles"))
-    wheels = tmp_path_factory.mktemp("wheels")
-    await wheels_make(wheels)
     await ground.lab.install(["n1"], await packages.fetch(SUITE, PACKAGES))
-    await wheels_install(ground.lab.machine("n1"), wheels)
+    machine, wheels = ground.lab.machine("n1"), tmp_path_factory.mktemp("wheels")
+    await wheels_make(machine, wheels)
+    await wheels_install(machine, wheels)
     artifacts = await bundles_publish(ground, SUITE, bundles)
     async with slurm_up(ground, start=False) as site:
         made = Office(site, artifacts, said)
