@@ -12,6 +12,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from gpuaas_platform.audit.chain import chain_running
+from gpuaas_platform.billing.recording import billing_life
 from gpuaas_platform.events.life import events_running
 from gpuaas_platform.events.relay import relay_running
 from gpuaas_platform.kernel.call import Platform
@@ -22,7 +23,12 @@ from gpuaas_platform.kernel.limits import RateLimiter
 from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.kernel.signals import Signals
 
-PARTS = {"chain": chain_running, "events": events_running, "relay": relay_running}
+PARTS = {
+    "billing": billing_life,
+    "chain": chain_running,
+    "events": events_running,
+    "relay": relay_running,
+}
 
 
 @contextmanager

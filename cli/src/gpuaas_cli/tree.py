@@ -65,6 +65,7 @@ _VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "app": {"check": ("proof.commands:app_check", "Check an app's readiness for onboarding.")},
     "node": {"enroll": ("node:enroll", "Enrol a host as a node, by one command run on it.")},
     "artifact": {"publish": ("artifact:publish", "Send a file into an artifact source.")},
+    "usage": {"instance": ("usage:instance", "Show what an instance used, and its cost.")},
     "mcp": {"serve": ("agents.commands:serve", "Give agents the same verbs as tools.")},
     "validate": {
         "slice": ("proof.commands:validate_slice", "Run the founding validation on a machine."),

@@ -27,6 +27,7 @@ import { MembersTab } from "./members-tab.tsx";
 import { HistoryTab, UnderWay } from "./operations-view.tsx";
 import { OverviewTab } from "./overview-tab.tsx";
 import { currentOperations, useInstance, useMembers, useOperations } from "./read.ts";
+import { UsageTab } from "./usage-tab.tsx";
 import type { InstanceTabProps } from "./view.ts";
 
 export default function InstancePage({ params }: PageProps) {
@@ -126,6 +127,7 @@ function Whole(view: InstanceTabProps) {
           },
           { id: "operations", label: "History", content: <HistoryTab {...view} /> },
           { id: "access", label: "How to use it", content: <AccessTab {...view} /> },
+          { id: "usage", label: "Usage", content: <UsageTab {...view} /> },
           { id: "events", label: "Events", content: <EventsTab {...view} /> },
           { id: "detail", label: "What the app says", content: <DetailTab {...view} /> },
           { id: "settings", label: "Settings", content: <SettingsTab {...view} /> },

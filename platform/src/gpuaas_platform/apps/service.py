@@ -4,8 +4,12 @@ Called by the queue, sharing and billing rooms inside their own transactions. Ch
 through `operations.py`; nobody else writes states.
 """
 
+from collections.abc import Collection
+
+from gpuaas_contract.states import InstanceStatus
 from gpuaas_platform.apps.rows import InstanceRow, MemberRow
 from gpuaas_platform.apps.store import instances
+from gpuaas_platform.apps.store.instances import MemberFilter
 from gpuaas_platform.kernel.database import Connection
 from gpuaas_platform.kernel.problems import not_found
 
@@ -21,3 +25,14 @@ async def instance_record(conn: Connection, instance_id: str) -> InstanceRow:
 async def members_of(conn: Connection, instance_id: str) -> list[MemberRow]:
     """Members that are not removed, oldest first."""
     return await instances.members_live(conn, [instance_id])
+
+
+async def members_ever(conn: Connection, instance_id: str, limit: int) -> list[MemberRow]:
+    """Members with the tombstones of removed ones, newest first."""
+    wanted = MemberFilter(instance_id, removed=True)
+    return await instances.member_list(conn, wanted, None, limit)
+
+
+async def instances_in(conn: Connection, statuses: Collection[InstanceStatus]) -> list[InstanceRow]:
+    """Every instance in one of these states. For a sweep; whoever calls shows none of it."""
+    return await instances.instances_in(conn, statuses)

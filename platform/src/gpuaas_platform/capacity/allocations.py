@@ -160,6 +160,11 @@ async def allocation_find_many(conn: Connection, ids: Sequence[str]) -> list[All
     return [_allocation(rows[allocation_id]) for allocation_id in ids]
 
 
+async def allocations_in(conn: Connection, status: AllocationStatus) -> list[Allocation]:
+    """Every allocation in a state. For a sweep of a room above, which shows none of it."""
+    return [_allocation(row) for row in await store.allocations_in(conn, status)]
+
+
 @dataclass(frozen=True)
 class AllocationQuery:
     """What a list of allocations was asked for."""
@@ -203,10 +208,14 @@ async def allocations_bind(
 async def allocations_unbind(work: Work, allocation_ids: Sequence[str]) -> None:
     """Free allocations: nothing of the instance is left on them, and that was verified."""
     records = await _locked(work.conn, allocation_ids)
-    blocked = [r.id for r in records.values() if r.status is AllocationStatus.CLEANUP_BLOCKED]
+    blocked = [r for r in records.values() if r.status is AllocationStatus.CLEANUP_BLOCKED]
     await store.allocation_bind(work.conn, allocation_ids, None)
     if blocked:
-        await store.allocation_set_status(work.conn, blocked, AllocationStatus.ACTIVE)
+        ids = [record.id for record in blocked]
+        await store.allocation_set_status(work.conn, ids, AllocationStatus.ACTIVE)
+    for record in blocked:
+        data = {"allocation_id": record.id, "name": record.name, "sku": record.sku}
+        work.emit(Happened("capacity.allocation.active", record.id, record.place, data))
 
 
 async def allocations_block(work: Work, allocation_ids: Sequence[str], reason: str) -> None:

@@ -1,5 +1,7 @@
 """Rules of the capacity room: kinds of machines, nodes, and quotas."""
 
+from typing import Any
+
 from gpuaas_contract.capacity import (
     Node,
     NodeCreate,
@@ -60,7 +62,7 @@ async def sku_create(work: Work, body: SkuCreate) -> Answer[Sku]:
         raise name_taken("SKU", body.name)
     sku = Sku(**dict(row))
     work.audit(Target("sku", sku.id, after=sku))
-    work.emit(Happened("capacity.sku.created", sku.id, PLATFORM, {"name": sku.name}))
+    work.emit(Happened("capacity.sku.created", sku.id, PLATFORM, _sku_told(sku)))
     return Answer(sku, 201, etag_headers(sku.revision))
 
 
@@ -78,7 +80,7 @@ async def sku_update(work: Work, name: str, body: SkuUpdate) -> Answer[Sku]:
     )
     sku = Sku(**dict(_present(changed)))
     work.audit(Target("sku", sku.id, before=before, after=sku))
-    work.emit(Happened("capacity.sku.updated", sku.id, PLATFORM, {"name": sku.name}))
+    work.emit(Happened("capacity.sku.updated", sku.id, PLATFORM, _sku_told(sku)))
     return Answer(sku, 200, etag_headers(sku.revision))
 
 
@@ -88,6 +90,22 @@ async def sku_list(call: Call, cursor: str | None, limit: int) -> Page[Sku]:
     async with call.db.connection() as conn:
         rows = await store.sku_list(conn, cursor_decode(cursor), limit + 1)
     return page_of([Sku(**dict(row)) for row in rows], limit, lambda sku: sku.name)
+
+
+async def sku_find(conn: Connection, name: str) -> Sku | None:
+    """One SKU for a room above, by its name."""
+    row = await store.sku_read(conn, name)
+    return None if row is None else Sku(**dict(row))
+
+
+def _sku_told(sku: Sku) -> dict[str, Any]:
+    """What an event says of a SKU: enough to know its price without asking."""
+    return {
+        "name": sku.name,
+        "price_per_hour": str(sku.price_per_hour),
+        "currency": sku.currency,
+        "gpus": sku.gpus,
+    }
 
 
 async def node_create(work: Work, body: NodeCreate) -> Answer[Node]:

@@ -24,6 +24,8 @@ from gpuaas_platform.artifacts.life import artifacts_life
 from gpuaas_platform.artifacts.routes import router as artifacts_router
 from gpuaas_platform.audit.chain import chain_running
 from gpuaas_platform.audit.routes import router as audit_router
+from gpuaas_platform.billing.recording import billing_life
+from gpuaas_platform.billing.routes import router as billing_router
 from gpuaas_platform.capacity.routes import router as capacity_router
 from gpuaas_platform.capacity.workshop import capacity_life
 from gpuaas_platform.catalog.routes import router as catalog_router
@@ -67,6 +69,7 @@ _ROUTERS: tuple[APIRouter, ...] = (
     catalog_router,
     controller_router,
     apps_router,
+    billing_router,
     telemetry_router,
     operate_router,
 )
@@ -81,6 +84,7 @@ _LIVES: tuple[Callable[[Platform], AbstractAsyncContextManager[None]], ...] = (
     artifacts_life,
     fleet_life,
     apps_life,
+    billing_life,
     operate_running,
 )
 # The framework's own telemetry would keep bodies and messages; the edge traces without them.

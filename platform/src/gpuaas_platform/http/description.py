@@ -30,6 +30,7 @@ ROOMS: Final = [
     {"name": "catalog", "description": "Apps, their versions, and who may use them."},
     {"name": "controllers", "description": "What an app's controller works through."},
     {"name": "apps", "description": "App instances, their members and operations."},
+    {"name": "billing", "description": "What was used, and what it cost."},
     {"name": "operate", "description": "Timelines, health, metrics and the gap log."},
 ]
 _SESSION_SCHEME: Final = "session"

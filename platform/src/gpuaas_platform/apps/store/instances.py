@@ -1,6 +1,6 @@
 """SQL of instances and members."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final
@@ -109,6 +109,12 @@ async def instance_list(
 async def instances_read(conn: Connection, instance_ids: Sequence[str]) -> list[InstanceRow]:
     """Some instances."""
     records = await conn.fetch(f"{_SELECT_INSTANCE} WHERE id = ANY($1)", list(instance_ids))
+    return [instance_of(record) for record in records]
+
+
+async def instances_in(conn: Connection, statuses: Collection[InstanceStatus]) -> list[InstanceRow]:
+    """Every instance in one of these states."""
+    records = await conn.fetch(f"{_SELECT_INSTANCE} WHERE status = ANY($1)", list(statuses))
     return [instance_of(record) for record in records]
 
 

@@ -72,6 +72,11 @@ async def sku_list(conn: Connection, after: str | None, limit: int) -> list[Reco
     )  # fmt: skip
 
 
+async def sku_read(conn: Connection, name: str) -> Record | None:
+    """One SKU."""
+    return await conn.fetchrow("SELECT * FROM skus WHERE name = $1", name)
+
+
 async def sku_lock(conn: Connection, name: str) -> Record | None:
     """One SKU, locked for an update."""
     return await conn.fetchrow("SELECT * FROM skus WHERE name = $1 FOR UPDATE", name)
@@ -239,6 +244,11 @@ async def allocation_read(conn: Connection, allocation_id: str) -> Record | None
 async def allocation_read_many(conn: Connection, ids: Sequence[str]) -> list[Record]:
     """Allocations by id with their machines' addresses, in no order."""
     return await conn.fetch(f"{_ALLOCATION} WHERE a.id = ANY($1)", list(ids))
+
+
+async def allocations_in(conn: Connection, status: str) -> list[Record]:
+    """Every allocation in a state."""
+    return await conn.fetch(f"{_ALLOCATION} WHERE a.status = $1", status)
 
 
 async def allocation_lock_many(conn: Connection, ids: Sequence[str]) -> list[Record]:

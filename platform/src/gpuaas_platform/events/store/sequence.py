@@ -45,6 +45,27 @@ async def events_after(conn: Connection, after: int, limit: int) -> list[Record]
     )
 
 
+async def events_of(conn: Connection, after: int, up_to: int, prefixes: list[str]) -> list[Record]:
+    """Events of these kinds in a stretch of the sequence, in order."""
+    return await conn.fetch(
+        "SELECT * FROM events WHERE seq > $1 AND seq <= $2"
+        " AND EXISTS (SELECT FROM unnest($3::text[]) AS prefix WHERE starts_with(type, prefix))"
+        " ORDER BY seq",
+        after, up_to, prefixes,
+    )  # fmt: skip
+
+
+async def event_reach(conn: Connection) -> Record:
+    """The numbers of the newest event and of the oldest kept, and whether any waits for one."""
+    row = await conn.fetchrow(
+        "SELECT h.seq AS head, coalesce((SELECT min(seq) FROM events), h.seq + 1) AS first_kept,"
+        " EXISTS (SELECT FROM outbox) AS waiting FROM event_head h"
+    )
+    if row is None:
+        raise RuntimeError("the event head is one row from the first migration on")
+    return row
+
+
 async def events_list(conn: Connection, interest: Interest, span: Span) -> list[Record]:
     """Events somebody wants and may read, in order or newest first."""
     conditions = Conditions()

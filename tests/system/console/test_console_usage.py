@@ -1,0 +1,38 @@
+"""What an instance cost, on its own page: the sum, by machine and by day."""
+
+import asyncio
+import re
+import time
+from typing import Any
+
+from console_ground import MEMBER, PATIENCE_SECONDS, Ground
+from playwright.async_api import expect
+
+
+async def test_usage_is_seen_by_machine_and_by_day(visit: Any, site: Ground, picture: Any) -> None:
+    site.hold("use-01", sku="h200-8")
+    instance = site.deploy("counted", "use-01")
+    path = f"/app-instances/{instance['id']}/usage"
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (used := site.admin.get(path))["running_seconds"]:
+        assert time.monotonic() < deadline, used
+        await asyncio.sleep(0.2)
+
+    page = await visit(MEMBER)
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    await page.goto(f"/instances/{instance['id']}")
+    await expect(page.get_by_role("tab", name="Usage")).to_be_visible()
+    assert not [one for one in asked if one.endswith("/usage")], "read when it is wanted"
+
+    await page.get_by_role("tab", name="Usage").click()
+    await expect(page.get_by_role("heading", name="By machine")).to_be_visible()
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="use-01"))
+    await expect(row).to_contain_text("€21.40")
+    await expect(row).to_contain_text("Gateway, Server")
+    await expect(page.get_by_text("and goes on")).to_be_visible()
+    await expect(page.get_by_role("img", name=re.compile("^Cost by day, "))).to_be_visible()
+    await page.get_by_role("button", name="By day, in numbers").click()
+    days = page.get_by_role("table", name="Usage by day")
+    await expect(days.get_by_role("rowheader", name=used["until"][:10])).to_be_visible()
+    await picture(page, "usage", until="By machine")
