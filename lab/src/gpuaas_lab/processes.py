@@ -9,6 +9,7 @@ any file of the lab.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import signal
@@ -93,6 +94,10 @@ def _identify(pid: int, namespaces: dict[str, str | None]) -> LabProcess | None:
         return LabProcess(pid, machine, leader=_is_leader(pid), supervisor=False)
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None  # it ended while we looked
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        return None  # it is about to: its mounts are gone already
 
 
 def _namespace(pid: int) -> str:
