@@ -6,6 +6,8 @@ BIN    := .venv/bin
 
 export GPUAAS_GOAL   := $(or $(MAKECMDGOALS),setup)
 export NODE_NO_WARNINGS := 1
+# Where it is set, every process we start compiles our sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 SETUP := @$(PYTHON) -m tools.setup
 UNIT  := $(wildcard */tests/unit apps/*/tests/unit)
