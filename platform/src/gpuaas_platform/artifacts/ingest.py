@@ -30,6 +30,7 @@ from gpuaas_platform.artifacts.store import artifacts as artifact_rows
 from gpuaas_platform.artifacts.store import ingesting as store
 from gpuaas_platform.kernel.call import Platform, system_call
 from gpuaas_platform.kernel.database import Record
+from gpuaas_platform.kernel.kept import span_keep
 from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Undone, Work, mutate
 
@@ -59,7 +60,8 @@ async def ingest_turn(platform: Platform, kind: ArtifactKind) -> None:
 async def _ingest(platform: Platform, row: Record) -> None:
     try:
         async with _renewing(platform, row):
-            content = await _content(platform, row)
+            with span_keep(row["correlation_id"], "ingest of the artifact", artifact_id=row["id"]):
+                content = await _content(platform, row)
     except (_Wrong, PullFailed, ContentLost) as error:
         await _settle(platform, row, str(error), None)
         return
@@ -128,7 +130,12 @@ async def _postpone(platform: Platform, row: Record, reason: str) -> None:
         await _settle(platform, row, f"Given up after {_ATTEMPTS} attempts: {reason}", None)
         return
     delay = timedelta(seconds=min(5.0 * 2 ** row["attempts"], _LONGEST_DELAY))
-    _log.warning("artifact_postponed", artifact_id=row["id"], reason=reason)
+    _log.warning(
+        "artifact_postponed",
+        correlation_id=row["correlation_id"],
+        artifact_id=row["id"],
+        reason=reason,
+    )
     async with platform.db.connection() as conn:
         await store.ingest_postpone(
             conn, row["id"], row["lease"], reason, platform.clock.now() + delay

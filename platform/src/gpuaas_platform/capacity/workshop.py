@@ -7,7 +7,7 @@ is awaited from a provider inside a transaction.
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -33,6 +33,7 @@ from gpuaas_platform.capacity.trusting import EVERY as TRUST_EVERY
 from gpuaas_platform.capacity.trusting import Trusting
 from gpuaas_platform.kernel.call import Platform, system_call
 from gpuaas_platform.kernel.database import Record
+from gpuaas_platform.kernel.kept import span_keep
 from gpuaas_platform.kernel.loops import Loop, loop_running
 from gpuaas_platform.kernel.masking import error_told
 from gpuaas_platform.kernel.work import Handler, Undone, mutate
@@ -101,13 +102,15 @@ class Workshop:
     async def _done(self, order: Record) -> None:
         provider = provider_of(self._platform, order["provider"])
         if order["kind"] == OrderKind.UNMAKE:
-            await provider.machine_unmake(_wanted(order))
+            with _span(order):
+                await provider.machine_unmake(_wanted(order))
             await self._say(order, "unmade", partial(order_unmade, order=order))
             return
         await self._say(order, "begin", partial(order_begin, order=order))
         trust = await trust_wanted(self._platform, order["allocation_id"])
         told = {} if trust is None else {"trust": trust.told()}
-        made = _node(order, await provider.machine_make({**_wanted(order), **told}))
+        with _span(order):
+            made = _node(order, await provider.machine_make({**_wanted(order), **told}))
         trusts = "" if trust is None or trust_call(provider) is None else trust.revision
         await self._say(order, "made", partial(order_made, order=order, made=made, trusts=trusts))
 
@@ -115,6 +118,7 @@ class Workshop:
         """Write it down; what may have been half made and is given up is taken away first."""
         _log.warning(
             "order_failed",
+            correlation_id=order["correlation_id"],
             allocation_id=order["allocation_id"],
             kind=order["kind"],
             attempt=order["attempt"],
@@ -179,4 +183,14 @@ def _node(order: Record, made: Mapping[str, Any]) -> NodeCreate:
         sku=order["sku"],
         address=made["address"],
         host_keys=list(made["host_keys"]),
+    )
+
+
+def _span(order: Record) -> AbstractContextManager[None]:
+    """How long a provider takes is worth knowing when somebody waits for a machine."""
+    return span_keep(
+        order["correlation_id"],
+        f"{order['kind']} of the machine by {order['provider']}",
+        allocation_id=order["allocation_id"],
+        attempt=str(order["attempt"]),
     )

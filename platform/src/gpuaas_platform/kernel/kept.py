@@ -8,8 +8,10 @@ its timeline. Nothing is gathered while nobody writes.
 import itertools
 import secrets
 import threading
+import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -146,3 +148,32 @@ def line_keep(level: str, correlation_id: str, title: str, fields: Mapping[str, 
             fields=fields,
         )
     )
+
+
+@contextmanager
+def span_keep(correlation_id: str, name: str, **fields: str) -> Iterator[None]:
+    """Keep how long a piece of the platform's own work took; of a failure, its kind alone."""
+    at, began, error = datetime.now(UTC), time.perf_counter(), ""
+    try:
+        yield
+    except BaseException as raised:
+        error = type(raised).__name__
+        raise
+    finally:
+        seconds = time.perf_counter() - began
+        how = "failed after" if error else "took"
+        BUFFER.add(
+            Told(
+                kind="span",
+                correlation_id=correlation_id,
+                place=PLATFORM,
+                at=at,
+                key=BUFFER.key_new(),
+                title=f"{name} {how} {seconds:.3f} s.",
+                status="error" if error else "ok",
+                source="platform",
+                span_id=secrets.token_hex(8),
+                seconds=seconds,
+                fields=fields | {"name": name} | ({"error": error} if error else {}),
+            )
+        )

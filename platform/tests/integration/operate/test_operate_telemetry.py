@@ -15,7 +15,7 @@ from tenancy_fixtures import project_make
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.caller import Place
-from gpuaas_platform.kernel.kept import BUFFER, Lost, Told
+from gpuaas_platform.kernel.kept import BUFFER, Lost, Told, span_keep
 from gpuaas_platform.kernel.logs import secrets_mask, timeline_keep
 from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.operate.keeping import buffer_write, telemetry_sweep, told_keep
@@ -197,10 +197,16 @@ async def test_the_platforms_own_lines_are_for_its_operators(site: Site) -> None
     except ValueError:
         log.exception("unhandled", correlation_id=CORRELATION, error="x", password="hunter2-2")
     log.info("request", correlation_id=CORRELATION, status=200)
+    with span_keep(CORRELATION, "make of the machine by lab", attempt="1"):
+        pass
     log.info("no correlation")
     BUFFER.lose(Lost((CORRELATION, Place()), 3, site.platform.clock.now()))
     await buffer_write(site.platform)
     told = [e for e in await _told(site, site.operator) if not _missing(e)]
+    span = told.pop()
+    assert (span["kind"], span["status"], span["detail"]["fields"]["name"]) == (
+        "span", "ok", "make of the machine by lab",
+    )  # fmt: skip
     assert [(e["title"], e["status"], e["actor"]) for e in told] == [
         ("unhandled", "error", "platform")
     ]
