@@ -228,6 +228,25 @@ async def test_a_machine_that_waits_to_be_cleaned_is_not_paid(
     records = (await site.got(_project(site), unit="node_hour"))["items"]
     assert [one["open"] for one in records if one["subject_id"] == first] == [False]
 
+    clock.advance(hours=4)
+    body = {"controller": {"replica": "echo-0", "version": "0.9.1"}}
+    lease = (await controller.tell(f"/app-instances/{instance_id}/observer", body)).json()
+    absent = {"runtime_verified_absent": True, "evidence": {}}
+    hub = (await site.members(instance_id))[0]["id"]
+    report = {
+        "lease_token": lease["token"],
+        "members": [{"member_id": hub, "absence": absent}],
+    }
+    proven = await controller.tell(f"/app-instances/{instance_id}/report", report)
+    assert proven.status_code == 200, proven.text
+    await usage_settled(site.platform)
+    clock.advance(minutes=1)
+    records = (await site.got(_project(site), unit="node_hour"))["items"]
+    mine = [one for one in records if one["subject_id"] == first]
+    assert [one["open"] for one in mine] == [True, False], "clean again, it is the project's again"
+    idle = moment(mine[0]["started_at"]) - moment(mine[1]["ended_at"])
+    assert idle >= timedelta(hours=4)
+
 
 def _project(site: Site) -> str:
     return f"/projects/{site.place.project_id}/usage"
