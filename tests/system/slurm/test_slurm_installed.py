@@ -38,6 +38,7 @@ SUITE: Final = suites()[0]
 UNIT: Final = "gpuaas-slurm"
 ETC: Final = "/etc/gpuaas-slurm"
 KEYS: Final = "/root/keys"
+LEASE_S: Final = 10
 
 
 @dataclass
@@ -106,7 +107,9 @@ async def configured(office: Office) -> None:
     example = await office.machine.read(f"{SHARED}/controller.toml")
     text = example.replace("https://gpuaas.example.com", office.site.ground.bridge_url)
     assert text != example
-    await office.machine.write(f"{ETC}/controller.toml", f"{text}observe_seconds = 2.0\n")
+    # What a killed one had begun soon goes on.
+    soon = f"observe_seconds = 2.0\nlease_seconds = {LEASE_S}\n"
+    await office.machine.write(f"{ETC}/controller.toml", text + soon)
     for name in ("key", "private.pem"):
         content = (office.site.folder / name).read_bytes()
         await office.machine.write(f"{ETC}/{name}", content, 0o600)
@@ -192,6 +195,7 @@ async def test_the_image_of_the_container_file_works_for_the_same_cluster(office
     )
     await office.run(
         f"podman run --detach --name controller --env GPUAAS_SLURM_URL={url}"
+        f" --env GPUAAS_SLURM_LEASE_SECONDS={LEASE_S}"
         f" --volume {KEYS}:/run/secrets:ro --volume state:/var/lib/gpuaas-slurm-controller {IMAGE}"
     )
     await succeeded(office.site, await office.site.ask(office.instance_id, "restart"))
