@@ -1,6 +1,7 @@
 """Claims and leases: one holder at a time, silence costs an attempt, a stale holder stops."""
 
 import asyncio
+from datetime import datetime
 from typing import Any
 
 import httpx2
@@ -10,8 +11,9 @@ from apps_fixtures import Site
 from journal_fixtures import eventually, listening
 
 from gpuaas_contract.permissions import RoleName
+from gpuaas_platform.apps.store.operations import ClaimFilter, claim_peek
 from gpuaas_platform.apps.sweeps import sweep
-from gpuaas_platform.kernel.caller import CallerKind
+from gpuaas_platform.kernel.caller import CallerKind, Reach
 
 
 async def test_racing_claims_never_share_an_operation(
@@ -26,6 +28,19 @@ async def test_racing_claims_never_share_an_operation(
     assert len(ids) == len(set(ids)) == 6
     holders = {(await site.operation(one))["lease"]["replica"] for one in ids}
     assert holders <= {racer.replica for racer in racers}
+
+
+async def test_a_claim_that_waits_looks_again_the_moment_a_lease_ends(
+    site: Site, controller: FakeController
+) -> None:
+    await site.deploy()
+    [held] = await controller.claim(1)
+    wanted = ClaimFilter(Reach(True, (), ()), "echo", None, None)
+    async with site.platform.db.connection() as conn:
+        found, soonest = await claim_peek(conn, wanted, site.platform.clock.now())
+    assert not found
+    assert soonest is not None
+    assert soonest == datetime.fromisoformat(held["lease"]["until"])
 
 
 async def test_claim_waits_for_work_and_is_woken(site: Site, controller: FakeController) -> None:

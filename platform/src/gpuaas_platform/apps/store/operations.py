@@ -128,14 +128,17 @@ async def claimable_lock(
 async def claim_peek(
     conn: Connection, wanted: ClaimFilter, now: datetime
 ) -> tuple[bool, datetime | None]:
-    """Whether there is something to claim, and when a delayed one will be."""
+    """Whether there is something to claim, and when there may be: a delay or a lease ends."""
     where, args = _claim_where(wanted, now)
     found = await conn.fetchval(f"SELECT EXISTS (SELECT 1 FROM operations WHERE {where})", *args)  # noqa: S608 - conditions of this module
     if found:
         return True, None
     later = where.replace("not_before <= $1", "not_before > $1")
     soonest = await conn.fetchval(
-        f"SELECT not_before FROM operations WHERE {later} ORDER BY not_before, id LIMIT 1",  # noqa: S608 - conditions of this module
+        "SELECT min(at) FROM ("  # noqa: S608 - conditions of this module
+        f"(SELECT not_before AS at FROM operations WHERE {later} ORDER BY not_before, id LIMIT 1)"
+        " UNION ALL (SELECT lease_until FROM operations WHERE status IN ('accepted', 'running')"
+        " AND lease_until > $1 ORDER BY lease_until LIMIT 1)) AS due",
         *args,
     )
     return False, soonest
