@@ -174,6 +174,16 @@ async def test_an_effect_that_is_not_there_is_not_called_done(platform: MemoryPl
     assert "its effect is not there" in ended.error.message
 
 
+@pytest.mark.parametrize("error", [PermanentFailure("none", "None."), KeyError("unforeseen")])
+async def test_a_failure_says_at_which_step(platform: MemoryPlatform, error: Exception) -> None:
+    asked = await deployed(platform)
+    platform.world.change_operation(asked.id, max_attempts=1)
+    steps = [Act("good"), Act("bad", raising(error))]
+    ended = await operation_run(app_of(steps), platform, asked.id)
+    assert ended.error is not None
+    assert ended.error.detail["step"] == "bad"
+
+
 async def test_a_step_past_its_deadline_is_ended(platform: MemoryPlatform) -> None:
     asked = await deployed(platform)
     platform.world.change_operation(asked.id, max_attempts=1)

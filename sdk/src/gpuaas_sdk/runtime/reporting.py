@@ -61,9 +61,12 @@ class Reporter:
         planned = {step.title for step in steps}
         for title, state in list(self._states.items()):
             if title not in planned and state in _LEFT_OPEN:
+                began = "An attempt before began it. " if state in BEGUN else ""
                 self._states[title] = StepState.SKIPPED
                 self._unsaid[title] = StepReport(
-                    name=title, state=StepState.SKIPPED, message="There is nothing to do here."
+                    name=title,
+                    state=StepState.SKIPPED,
+                    message=f"{began}There is nothing to do here.",
                 )
 
     def note(self, step: Step, state: StepState, message: str = "") -> None:

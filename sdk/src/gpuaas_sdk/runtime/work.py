@@ -102,7 +102,8 @@ class OperationWork:
         except Exception as error:
             self.log.exception("a step failed in a way it does not know")
             text = f"{type(error).__name__}: {error}"
-            return await self._failed(TemporaryFailure("unexpected_error", text))
+            detail = {"step": self._steps.failed_at} if self._steps.failed_at else {}
+            return await self._failed(TemporaryFailure("unexpected_error", text, detail=detail))
 
     async def _procedure(self) -> Outcome:
         ctx = self._context
