@@ -54,6 +54,7 @@ const PROJECT: readonly Entry[] = [
   { text: "Instances", href: "instances", needs: "apps.instance.read" },
   { text: "Operations", href: "operations", needs: "apps.operation.read" },
   { text: "Allocations", href: "allocations", needs: "capacity.allocation.read" },
+  { text: "Usage", href: "usage", needs: "billing.usage.read" },
   { text: "Access", href: "access", needs: "identity.project.read" },
   { text: "Policy", href: "policy", needs: "policy.overlay.read" },
   { text: "Events", href: "events", needs: "events.event.read" },

@@ -69,6 +69,7 @@ export const routes: readonly Route[] = [
   ),
   page(EVENTS, "Events", () => import("../pages/events/index.tsx")),
   page("/webhooks/:webhook_id", "Webhook", () => import("../pages/webhook/index.tsx"), EVENTS),
+  page("/projects/:project_id/usage", "Usage", () => import("../pages/usage/index.tsx")),
   page("/projects/:project_id/policy", "Policy", () => import("../pages/policy/index.tsx")),
   page("/audit", "Audit", () => import("../pages/audit/index.tsx")),
   page("/tenants", "Tenants", () => import("../pages/tenants/index.tsx")),

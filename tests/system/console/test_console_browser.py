@@ -20,6 +20,7 @@ PROJECT_PAGES = (
     "events?tab=webhooks",
     "operations",
     "allocations",
+    "usage",
     "access",
     "policy",
     "access?tab=service-accounts",

@@ -1,4 +1,4 @@
-"""What an instance cost, on its own page: the sum, by machine and by day."""
+"""What an instance cost, on its own page, by machine and by day; and all of its project."""
 
 import asyncio
 import re
@@ -36,3 +36,11 @@ async def test_usage_is_seen_by_machine_and_by_day(visit: Any, site: Ground, pic
     days = page.get_by_role("table", name="Usage by day")
     await expect(days.get_by_role("rowheader", name=used["until"][:10])).to_be_visible()
     await picture(page, "usage", until="By machine")
+
+    await page.get_by_role("navigation").get_by_role("link", name="Usage", exact=True).click()
+    await page.wait_for_url("**/projects/*/usage")
+    record = page.get_by_role("row").filter(has=page.get_by_role("link", name="counted"))
+    await expect(record).to_contain_text("Runtime hours")
+    await expect(record).to_contain_text("Goes on")
+    await expect(page.get_by_role("heading", name="The last 31 days")).to_be_visible()
+    await picture(page, "project-usage")

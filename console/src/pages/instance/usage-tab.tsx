@@ -19,8 +19,8 @@ import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Loaded } from "../../widgets/page.tsx";
 import { elapsed } from "../../widgets/times.ts";
+import { UsageDays } from "../../widgets/usage-days.tsx";
 import { sentence } from "../../widgets/words.ts";
-import { UsageDays } from "./usage-days.tsx";
 import type { InstanceTabProps } from "./view.ts";
 
 type Usage = Schemas["InstanceUsage"];

@@ -3,9 +3,9 @@
 import Box from "@cloudscape-design/components/box";
 import ExpandableSection from "@cloudscape-design/components/expandable-section";
 import Table from "@cloudscape-design/components/table";
-import type { Schemas } from "../../api/contract.ts";
-import { money } from "../../manifest/price.ts";
-import { count } from "../../widgets/words.ts";
+import type { Schemas } from "../api/contract.ts";
+import { money } from "../manifest/price.ts";
+import { count } from "./words.ts";
 
 type Total = Schemas["UsageTotal"];
 
@@ -26,8 +26,8 @@ export function UsageDays({ days }: { readonly days: readonly Total[] }) {
   if (found.length === 0) {
     return (
       <Box color="text-body-secondary">
-        Nothing has been counted yet. What an instance uses is counted from the moment it holds its
-        first machine, and shown here by day.
+        Nothing has been counted yet. Machines are counted from the moment they are held, apps while
+        they run, and both are shown here by day.
       </Box>
     );
   }
