@@ -118,10 +118,11 @@ async def test_lines_wait_for_a_platform_that_is_away_and_the_oldest_go(log: Log
     assert [(one.correlation_id, one.count) for one in dropped] == [("cor_1", 5)]
 
 
-async def test_what_is_refused_is_not_sent_again(log: Log) -> None:
+@pytest.mark.parametrize("unforeseen", [False, True])
+async def test_what_is_refused_is_not_sent_again(log: Log, unforeseen: bool) -> None:
     calls = Heard()
     telling = Telling(calls, "test")
-    calls.refuse(_refusal())
+    calls.refuse(ZeroDivisionError() if unforeseen else _refusal())
     _tell(telling, log, "unwanted")
     assert await telling.send()
     calls.refuse(None)

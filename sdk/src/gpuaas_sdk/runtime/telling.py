@@ -127,6 +127,8 @@ class Telling:
             _log.debug("lines and spans were refused: %s", error)  # once more would be no other
         except (GpuaasError, TimeoutError):
             return False
+        except Exception:  # noqa: BLE001 - whatever it is, the controller's work goes on
+            _log.debug("lines and spans could not be told", exc_info=True)
         self._unsent = None
         return True
 
