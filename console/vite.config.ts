@@ -16,6 +16,12 @@ export default defineConfig({
     // A file over this size is only worth a look; what a first load may weigh is held by the test.
     chunkSizeWarningLimit: 1000,
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        // Whole files are compiled while they are fetched ahead, beside the page, and not at the first click.
+        postBanner: ({ isEntry }) => (isEntry ? "" : "//# allFunctionsCalledOnLoad\n"),
+      },
+    },
   },
   server: {
     proxy: { "/api": process.env.GPUAAS_URL ?? "http://127.0.0.1:8470" },

@@ -15,7 +15,7 @@ import { Shell } from "./app/shell.tsx";
 
 followAppearance();
 followSession();
-prefetchPages(routes);
+prefetchPages(routes, [() => import("./widgets/topology.tsx")]);
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");

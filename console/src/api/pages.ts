@@ -9,6 +9,8 @@ export type ReadPage<T> = (cursor: string | null, signal: AbortSignal) => Promis
 
 /** What a page may hold at most; the platform's own limit is higher. */
 export const PAGE_LIMIT = 200;
+/** What a page holds of a list that has no end and is read again with everything that happens. */
+export const FEW = 60;
 
 export interface Pages<T> {
   readonly items: readonly T[];
@@ -34,6 +36,9 @@ export async function readPages<T>(
 }
 
 /** The query of a page: no cursor for the first. */
-export function pageQuery(cursor: string | null): { limit: number; cursor?: string } {
-  return cursor === null ? { limit: PAGE_LIMIT } : { limit: PAGE_LIMIT, cursor };
+export function pageQuery(
+  cursor: string | null,
+  limit = PAGE_LIMIT,
+): { limit: number; cursor?: string } {
+  return cursor === null ? { limit } : { limit, cursor };
 }

@@ -1,5 +1,6 @@
-/** Fetches the code of pages before somebody goes there: of all of them once the browser has nothing else to
- * do, and at once of a page whose link is pointed at or focused. Started by main.tsx.
+/** Fetches the code of pages before somebody goes there: of all of them, and of parts that pages fetch late, once
+ * the browser has nothing else to do, and at once of a page whose link is pointed at or focused. Started by
+ * main.tsx.
  *
  * Nothing is fetched ahead before somebody is signed in, nor for whoever asked the browser to save data. */
 
@@ -9,12 +10,14 @@ import { session } from "./session.ts";
 /** Long enough for the first page to read and show what it has. */
 const QUIET_MS = 400;
 
-export function prefetchPages(routes: readonly Route[]): void {
+type Load = () => Promise<unknown>;
+
+export function prefetchPages(routes: readonly Route[], parts: readonly Load[] = []): void {
   if (savesData()) return;
   const aimed = (event: Event) => prefetchTarget(routes, event.target);
   document.addEventListener("pointerover", aimed, { passive: true });
   document.addEventListener("focusin", aimed);
-  whenSignedIn(() => setTimeout(() => fetchNext(routes.flatMap(loader)), QUIET_MS));
+  whenSignedIn(() => setTimeout(() => fetchNext([...routes.flatMap(loader), ...parts]), QUIET_MS));
 }
 
 function prefetchTarget(routes: readonly Route[], target: EventTarget | null): void {
@@ -37,7 +40,7 @@ function whenSignedIn(act: () => void): void {
 }
 
 /** One page after the other, so that what the person does comes first. */
-function fetchNext([load, ...others]: readonly (() => Promise<unknown>)[]): void {
+function fetchNext([load, ...others]: readonly Load[]): void {
   if (load === undefined) return;
   whenIdle(() => {
     void load()
@@ -46,7 +49,7 @@ function fetchNext([load, ...others]: readonly (() => Promise<unknown>)[]): void
   });
 }
 
-function loader({ load }: Route): (() => Promise<unknown>)[] {
+function loader({ load }: Route): Load[] {
   return load === undefined ? [] : [load];
 }
 

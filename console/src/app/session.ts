@@ -8,8 +8,8 @@ import type { Whoami } from "../api/contract.ts";
 import { Problem } from "../api/problem.ts";
 import { backoffDelay } from "../live/backoff.ts";
 import { connection } from "../live/connection.ts";
+import { forgetReadings } from "../live/kept.ts";
 import { createStore } from "../live/store.ts";
-import { forgetReadings } from "../live/use-live.ts";
 import { noticeAdd } from "./notices.ts";
 
 export type Session =

@@ -2,12 +2,14 @@
 
 import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
+import Pagination from "@cloudscape-design/components/pagination";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
-import Table from "@cloudscape-design/components/table";
+import Table, { type TableProps } from "@cloudscape-design/components/table";
 import TextFilter from "@cloudscape-design/components/text-filter";
 import { useState } from "react";
 import { mayShare, seatsOf } from "../manifest/placement.ts";
 import { money, skuText } from "../manifest/price.ts";
+import { arrange, type Column, type Sorting } from "../widgets/arrange.ts";
 import { Empty } from "../widgets/empty.tsx";
 import { ReadProblem } from "../widgets/page.tsx";
 import { type FormContext, useFormContext, type WidgetProps } from "./context.ts";
@@ -18,13 +20,17 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
   const context = useFormContext();
   const offers = useOffers(context.place, context.instance);
   const [text, setText] = useState("");
+  const [sorting, setSorting] = useState<Sorting | null>(null);
+  const [page, setPage] = useState(1);
   const many = field.schema.type === "array";
   const chosen = (many ? list(value) : [value]).filter((id) => typeof id === "string");
   const items = (offers.value ?? []).map((offer) => ({
     ...offer,
     why: offer.why ?? takenBy(context, field.pointer, offer),
   }));
-  const shown = items.filter((offer) => matches(offer, text));
+  const shown = arrange(items, COLUMNS, text, sorting);
+  const pages = Math.max(1, Math.ceil(shown.length / PAGE_SIZE));
+  const current = Math.min(page, pages);
 
   return (
     <>
@@ -32,7 +38,7 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
       <Table
         variant="embedded"
         contentDensity="compact"
-        items={shown}
+        items={shown.slice((current - 1) * PAGE_SIZE, current * PAGE_SIZE)}
         trackBy={({ allocation }) => allocation.id}
         loading={offers.loading}
         loadingText="Reading the allocations"
@@ -59,7 +65,24 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
             />
           )
         }
-        columnDefinitions={COLUMNS}
+        pagination={
+          pages > 1 && (
+            <Pagination
+              currentPageIndex={current}
+              pagesCount={pages}
+              onChange={({ detail }) => setPage(detail.currentPageIndex)}
+            />
+          )
+        }
+        columnDefinitions={DEFINITIONS}
+        {...(sorting === null ? {} : { sortingColumn: { sortingField: sorting.by } })}
+        sortingDescending={sorting?.descending ?? false}
+        onSortingChange={({ detail }) =>
+          setSorting({
+            by: detail.sortingColumn.sortingField ?? "",
+            descending: detail.isDescending ?? false,
+          })
+        }
         wrapLines
         empty={<NoAllocation projectId={context.place.project_id} />}
       />
@@ -67,19 +90,23 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
   );
 }
 
-const COLUMNS = [
+const PAGE_SIZE = 20;
+
+const COLUMNS: readonly Column<Offer>[] = [
   {
     id: "name",
     header: "Allocation",
-    isRowHeader: true,
+    rowHeader: true,
     minWidth: 120,
-    cell: ({ allocation }: Offer) => allocation.name,
+    cell: ({ allocation }) => allocation.name,
+    value: ({ allocation }) => `${allocation.name} ${allocation.id}`,
   },
   {
     id: "sku",
     header: "Kind and price per hour",
     minWidth: 190,
-    cell: ({ allocation, sku }: Offer) =>
+    value: ({ allocation, sku }) => `${allocation.sku} ${sku?.gpu_model ?? ""}`,
+    cell: ({ allocation, sku }) =>
       sku === null ? (
         allocation.sku
       ) : (
@@ -93,13 +120,15 @@ const COLUMNS = [
     id: "region",
     header: "Region",
     minWidth: 100,
-    cell: ({ allocation }: Offer) => allocation.region,
+    cell: ({ allocation }) => allocation.region,
+    value: ({ allocation }) => allocation.region,
   },
   {
     id: "why",
     header: "Can be chosen",
     minWidth: 200,
-    cell: ({ why }: Offer) =>
+    value: ({ why }) => why,
+    cell: ({ why }) =>
       why === null ? (
         <StatusIndicator type="success">Yes</StatusIndicator>
       ) : (
@@ -110,6 +139,17 @@ const COLUMNS = [
       ),
   },
 ];
+
+const DEFINITIONS: readonly TableProps.ColumnDefinition<Offer>[] = COLUMNS.map(
+  ({ id, header, cell, rowHeader = false, minWidth }) => ({
+    id,
+    header,
+    cell,
+    isRowHeader: rowHeader,
+    sortingField: id,
+    ...(minWidth === undefined ? {} : { minWidth }),
+  }),
+);
 
 function NoAllocation({ projectId }: { readonly projectId: string | null }) {
   return (
@@ -136,15 +176,4 @@ function takenBy(context: FormContext, pointer: string, { allocation }: Offer): 
       mine.some(({ component }) => !mayShare(manifest, component, seat.component)),
   );
   return other === undefined ? null : "It is chosen in another field of this form.";
-}
-
-function matches({ allocation, sku }: Offer, text: string): boolean {
-  const all = [
-    allocation.name,
-    allocation.id,
-    allocation.sku,
-    allocation.region,
-    sku?.gpu_model ?? "",
-  ];
-  return all.join("\n").toLowerCase().includes(text.trim().toLowerCase());
 }

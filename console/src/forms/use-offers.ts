@@ -31,11 +31,14 @@ export function useOffers(place: Place, instance?: AppInstance): Live<readonly O
 }
 
 /** What the project holds: what it is called and what kind it is, without asking what policy thinks. */
-export function useMachines({ project_id: projectId }: Place): Live<readonly Machine[]> {
+export function useMachines(
+  { project_id: projectId }: Place,
+  later = false,
+): Live<readonly Machine[]> {
   return useLive(
     projectId === null ? null : `machines:${projectId}`,
     (signal) => readMachines(projectId ?? "", signal),
-    { on: ({ type }) => type.startsWith("capacity.") },
+    { on: ({ type }) => type.startsWith("capacity."), later },
   );
 }
 

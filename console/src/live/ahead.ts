@@ -1,9 +1,10 @@
 /** Reads that begin while a page is still being drawn, and the page that waits for them, for a moment: it is
- * drawn once, with what it shows, in place of twice. Used by use-live.ts, and by the frame of a page.
+ * drawn once, with what it shows, in place of twice. Used by use-live.ts and use-polling.ts, and by the frame
+ * of a page.
  *
  * A page that never comes to stand leaves an answer that nobody takes. */
 
-import { use, useEffect, useState } from "react";
+import { createContext, use, useContext, useEffect, useState } from "react";
 import { hintsSoFar } from "./events.ts";
 import { PATIENCE_MS } from "./poller.ts";
 
@@ -14,7 +15,11 @@ interface Ahead {
   readonly hints: number;
   /** Resolves when the answer is there, or has taken too long to wait for. */
   readonly waited: Promise<void>;
+  /** Only what is drawn later waits for it. */
+  readonly later: boolean;
   over: boolean;
+  /** A reader has it; whoever waits for it still does. */
+  taken: boolean;
 }
 
 /** Longer than this nobody looks at the page they left: the next one says that it reads. */
@@ -23,20 +28,34 @@ const WAIT_MS = 150;
 const RECENT_MS = 2_000;
 
 const begun = new Map<string, Ahead>();
+/** React takes a promise that says so for one that is kept. */
+let lastWait: Promise<unknown> = Object.assign(Promise.resolve(), {
+  status: "fulfilled",
+  value: undefined,
+});
+
+interface Beginning<T> {
+  readonly read: (signal: AbortSignal) => Promise<T>;
+  readonly onAnswer: (value: T) => void;
+  /** There is something to show until then: nobody waits. */
+  readonly known?: boolean;
+  /** Only what is drawn later waits. */
+  readonly later?: boolean;
+}
 
 /** Begins to read what `key` names, unless that was done a moment ago. */
 export function beginAhead<T>(
   key: string,
-  read: (signal: AbortSignal) => Promise<T>,
-  onAnswer: (value: T) => void,
+  { read, onAnswer, known = false, later = false }: Beginning<T>,
 ): void {
-  if (isRecent(begun.get(key))) return;
+  if (isFresh(begun.get(key))) return;
   for (const [old, one] of begun) if (!isRecent(one)) begun.delete(old);
   const answer = read(AbortSignal.timeout(PATIENCE_MS));
   // Whoever takes a failure is told of it.
   const ended = answer.then(onAnswer, () => undefined);
   const waited = Promise.race([ended, pause(WAIT_MS)]);
-  const made: Ahead = { answer, began: Date.now(), hints: hintsSoFar(), waited, over: false };
+  const [began, hints] = [Date.now(), hintsSoFar()];
+  const made: Ahead = { answer, began, hints, waited, later, over: known, taken: false };
   void waited.then(() => {
     made.over = true;
   });
@@ -46,25 +65,55 @@ export function beginAhead<T>(
 /** The read of `key` that began ahead, once; null when there is none, or something happened since. */
 export function takeAhead<T>(key: string): Promise<T> | null {
   const found = begun.get(key);
-  begun.delete(key);
-  if (!isRecent(found) || found.hints !== hintsSoFar()) return null;
-  return found.answer as Promise<T>;
+  if (!isFresh(found)) return null;
+  found.taken = true;
+  return found.hints === hintsSoFar() ? (found.answer as Promise<T>) : null;
 }
 
 export function forgetAhead(): void {
   begun.clear();
 }
 
-/** Lets a page wait, before it is shown for the first time, for what it has begun to read. */
-export function useAhead(): void {
-  const [page] = useState(() => ({ shown: false }));
+/** A page, or a part of one, from its first drawing on. */
+export interface Drawing {
+  shown: boolean;
+  /** Drawn right behind the first screen. */
+  readonly later: boolean;
+}
+
+/** What a component is drawn with; outside of all pages everything stands already. */
+export const DrawingContext = createContext<Drawing>({ shown: true, later: false });
+
+/** A drawing of its own, shown once it stands. */
+export function useDrawing(later: boolean): Drawing {
+  const [drawing] = useState<Drawing>(() => ({ shown: false, later }));
   useEffect(() => {
-    page.shown = true;
-  }, [page]);
-  if (page.shown) return;
-  for (const { over, waited } of begun.values()) {
-    if (!over) use(waited);
-  }
+    drawing.shown = true;
+  }, [drawing]);
+  return drawing;
+}
+
+/** Lets a page wait, before it is shown for the first time, for all that has begun to be read. */
+export function waitAhead(drawing: Drawing): void {
+  if (drawing.shown) return;
+  const pending = pendingFor(drawing);
+  // One wait for all: with each a page would be drawn once more, only to be thrown away.
+  if (pending.length > 0) lastWait = Promise.all(pending.map(({ waited }) => waited));
+  use(lastWait);
+}
+
+/** Whether what is drawn now is thrown away, since its page waits: what is dear need not be drawn. */
+export function useThrownAway(): boolean {
+  const drawing = useContext(DrawingContext);
+  return !drawing.shown && pendingFor(drawing).length > 0;
+}
+
+function pendingFor(drawing: Drawing): Ahead[] {
+  return [...begun.values()].filter(({ over, later }) => !over && (!later || drawing.later));
+}
+
+function isFresh(found: Ahead | undefined): found is Ahead {
+  return isRecent(found) && !found.taken;
 }
 
 function isRecent(found: Ahead | undefined): found is Ahead {

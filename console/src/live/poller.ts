@@ -24,6 +24,8 @@ export interface PollerOptions<T> {
   readonly read: (signal: AbortSignal) => Promise<T>;
   readonly intervalMs: number;
   readonly onReading: (reading: Reading<T>) => void;
+  /** What was read before. */
+  readonly last?: Reading<T>;
 }
 
 export interface Poller {
@@ -42,8 +44,13 @@ export const NOTHING_READ: Reading<never> = {
 /** How long one read may take. */
 export const PATIENCE_MS = 10_000;
 
-export function startPoller<T>({ read, intervalMs, onReading }: PollerOptions<T>): Poller {
-  let reading: Reading<T> = NOTHING_READ;
+export function startPoller<T>({
+  read,
+  intervalMs,
+  onReading,
+  last = NOTHING_READ,
+}: PollerOptions<T>): Poller {
+  let reading = last;
   let failures = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let running = new AbortController();

@@ -2,7 +2,8 @@
 
 import { useState } from "react";
 import { type Pages, type ReadPage, readPages } from "../api/pages.ts";
-import { keptReadings, type Live, type LiveOptions, useLive } from "./use-live.ts";
+import { keptReadings } from "./kept.ts";
+import { type Live, type LiveOptions, useLive } from "./use-live.ts";
 
 export interface LiveList<T> extends Omit<Live<Pages<T>>, "value"> {
   readonly items: readonly T[] | null;
@@ -33,8 +34,13 @@ export function useList<T>(
 
 /** The row of this id in a list that was read under `key` and a place: a seed for the page it leads to. */
 export function rowOf<T extends { readonly id: string }>(key: string, id: string): T | null {
+  return rowWhere<T>(key, (row) => row.id === id);
+}
+
+/** The same, of rows that are known by something else. */
+export function rowWhere<T>(key: string, isIt: (row: T) => boolean): T | null {
   for (const list of keptReadings(`${key}:`)) {
-    const found = (list as Pages<T> | null)?.items.find((row) => row.id === id);
+    const found = (list as Pages<T> | null)?.items.find(isIt);
     if (found !== undefined) return found;
   }
   return null;

@@ -6,10 +6,11 @@
 import { useEffect, useEffectEvent, useState } from "react";
 import type { CloudEvent } from "../api/contract.ts";
 import type { Problem } from "../api/problem.ts";
-import { beginAhead, forgetAhead, takeAhead } from "./ahead.ts";
+import { beginAhead, takeAhead } from "./ahead.ts";
 import { connectionForget, connectionReport } from "./connection.ts";
 import { onPlatformEvent, onRefresh } from "./events.ts";
-import { NOTHING_READ, type Reading, startPoller } from "./poller.ts";
+import { isKept, keep, keepFirst, recall } from "./kept.ts";
+import { type Reading, startPoller } from "./poller.ts";
 
 export interface Live<T> {
   readonly value: T | null;
@@ -25,28 +26,32 @@ export interface LiveOptions<T> {
   readonly everyMs?: number;
   /** What is known of it from elsewhere, such as its row of a list: shown until it was read itself. */
   readonly seed?: () => T | null;
+  /** What stands first on the page can do without it: only what is drawn later waits. */
+  readonly later?: boolean;
 }
 
 const EVERY_MS = 30_000;
 /** Hints that come together lead to one read. */
 const GATHER_MS = 120;
-const MOST_KEPT = 200;
-
-const kept = new Map<string, Reading<unknown>>();
 
 /** Reads what `key` names. A key of null reads nothing: what it needs is not known yet. */
 export function useLive<T>(
   key: string | null,
   read: (signal: AbortSignal) => Promise<T>,
-  { on, everyMs = EVERY_MS, seed = nothing }: LiveOptions<T> = {},
+  { on, everyMs = EVERY_MS, seed = () => null, later = false }: LiveOptions<T> = {},
 ): Live<T> {
   const [current, setCurrent] = useState<Current<T>>(() => ({ key, reading: recall(key, seed) }));
   const [handle] = useState<{ readNow: () => void }>(() => ({ readNow: () => undefined }));
   const readLatest = useEffectEvent(read);
   const concerns = useEffectEvent((event: CloudEvent) => on?.(event) ?? false);
   const seedLatest = useEffectEvent(seed);
-  if (key !== null && !kept.has(key) && !shared.has(key)) {
-    beginAhead(key, read, (value) => keepFirst(key, value));
+  if (key !== null && !isKept(key) && !shared.has(key)) {
+    beginAhead(key, {
+      read,
+      onAnswer: (value) => keepFirst(key, value),
+      known: recall(key, seed).value !== null,
+      later,
+    });
   }
 
   useEffect(() => {
@@ -70,19 +75,6 @@ export function useLive<T>(
     loading: reading.value === null && reading.problem === null,
     readNow: () => handle.readNow(),
   };
-}
-
-/** Forgets everything that was read: another person may be next. */
-export function forgetReadings(): void {
-  kept.clear();
-  forgetAhead();
-}
-
-/** What was read under keys that begin so. */
-export function* keptReadings(prefix: string): Iterable<unknown> {
-  for (const [key, { value }] of kept) {
-    if (key.startsWith(prefix)) yield value;
-  }
 }
 
 /** One place on the screen that shows what a key names. */
@@ -213,27 +205,4 @@ function watchReading<T>({ read, concerns, everyMs, onReading }: WatchOptions<T>
       poller.stop();
     },
   };
-}
-
-function recall<T>(key: string | null, seed: () => T | null = nothing): Reading<T> {
-  if (key === null) return NOTHING_READ;
-  const known = kept.get(key) as Reading<T> | undefined;
-  if (known !== undefined && known.value !== null) return known;
-  return { ...NOTHING_READ, value: seed() };
-}
-
-function nothing(): null {
-  return null;
-}
-
-/** Keeps what was read ahead of its page. */
-function keepFirst(key: string, value: unknown): void {
-  if (!kept.has(key)) keep(key, { ...NOTHING_READ, value, readAt: Date.now() });
-}
-
-function keep(key: string, reading: Reading<unknown>): void {
-  kept.delete(key);
-  kept.set(key, { ...reading, problem: null });
-  const oldest = kept.keys().next();
-  if (kept.size > MOST_KEPT && !oldest.done) kept.delete(oldest.value);
 }

@@ -10,6 +10,7 @@ import Table, { type TableProps } from "@cloudscape-design/components/table";
 import TextFilter from "@cloudscape-design/components/text-filter";
 import { type ReactNode, useDeferredValue, useState } from "react";
 import { useQuery } from "../app/router.tsx";
+import { useThrownAway } from "../live/ahead.ts";
 import type { LiveList } from "../live/use-list.ts";
 import { arrange, type Column, type Sorting, sortingOf, sortingText } from "./arrange.ts";
 import { Empty } from "./empty.tsx";
@@ -46,12 +47,21 @@ interface DataTableProps<T> {
   /** Stands beside the filter: narrower questions than a word. */
   readonly filters?: ReactNode;
   readonly pageSize?: number;
+  /** How many rows fit on a screen with what stands above them. */
+  readonly firstRows?: number;
 }
 
-const FIRST_ROWS = 8;
-
 export function DataTable<T>(props: DataTableProps<T>) {
-  const { name, list, columns, idOf, sortedBy = "", selecting, pageSize = 20 } = props;
+  const {
+    name,
+    list,
+    columns,
+    idOf,
+    sortedBy = "",
+    selecting,
+    pageSize = 20,
+    firstRows = 8,
+  } = props;
   const [text, setText] = useQuery(`${name}.q`);
   const [order, setOrder] = useQuery(`${name}.sort`);
   const [page, setPage] = useState(1);
@@ -61,7 +71,9 @@ export function DataTable<T>(props: DataTableProps<T>) {
   const pages = Math.max(1, Math.ceil(shown.length / pageSize));
   const current = Math.min(page, pages);
   // What fits on a screen comes first, the rest right behind it: a row is dear to draw.
-  const rows = useDeferredValue(pageSize, FIRST_ROWS);
+  const rows = useDeferredValue(pageSize, firstRows);
+  const thrownAway = useThrownAway();
+  if (list.loading && thrownAway) return null;
 
   function turnTo(next: number): void {
     if (next > pages && list.more) list.readMore();

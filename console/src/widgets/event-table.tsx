@@ -3,11 +3,12 @@
 import Link from "@cloudscape-design/components/link";
 import { api, call } from "../api/client.ts";
 import type { CloudEvent } from "../api/contract.ts";
-import { pageQuery } from "../api/pages.ts";
+import { FEW, pageQuery } from "../api/pages.ts";
 import { useList } from "../live/use-list.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
 import { Moment } from "./moment.tsx";
+import { pageOf, Thing } from "./thing.tsx";
 
 export interface EventQuery {
   readonly project_id?: string;
@@ -26,7 +27,7 @@ export function EventTable({ query, title }: EventTableProps) {
     (cursor, signal) =>
       call(
         api.GET("/api/v1/events", {
-          params: { query: { ...query, ...pageQuery(cursor) } },
+          params: { query: { ...query, ...pageQuery(cursor, FEW) } },
           signal,
         }),
       ),
@@ -71,7 +72,11 @@ const COLUMNS: readonly Column<CloudEvent>[] = [
     id: "subject",
     header: "Of what",
     cell: ({ subject, appinstanceid }) =>
-      appinstanceid ? <Link href={`/instances/${appinstanceid}`}>{subject}</Link> : subject,
+      pageOf(subject) === null && appinstanceid ? (
+        <Thing id={appinstanceid}>{subject}</Thing>
+      ) : (
+        <Thing id={subject} />
+      ),
     value: ({ subject }) => subject,
   },
   {

@@ -1,17 +1,23 @@
 /** A point in time: how long ago, with the exact time for whoever points at it. */
 
-import { useNow } from "../live/use-now.ts";
+import { useAtTime } from "../live/use-now.ts";
 import { ago, elapsed, exact } from "./times.ts";
 
+/** The clock of the console may be behind by as much: what is newer happened just now. */
+const TICK_MS = 1000;
+
 export function Moment({ at }: { readonly at: string | null | undefined }) {
-  const now = useNow();
-  if (!at) return <>–</>;
-  const then = Date.parse(at);
+  const text = useAtTime((now) => (at ? told(Date.parse(at), now) : "–"));
+  if (!at) return <>{text}</>;
   return (
     <time dateTime={at} title={exact(at)}>
-      {then > now ? `in ${elapsed(then - now)}` : ago(then, now)}
+      {text}
     </time>
   );
+}
+
+function told(then: number, now: number): string {
+  return then > now + TICK_MS ? `in ${elapsed(then - now)}` : ago(then, now);
 }
 
 interface ElapsedProps {
@@ -21,8 +27,8 @@ interface ElapsedProps {
 
 /** How long something took, or has taken until now. */
 export function Elapsed({ from, to }: ElapsedProps) {
-  const now = useNow();
-  if (!from) return null;
-  const end = to ? Date.parse(to) : now;
-  return <span className="digits">{elapsed(end - Date.parse(from))}</span>;
+  const text = useAtTime((now) =>
+    from ? elapsed((to ? Date.parse(to) : now) - Date.parse(from)) : "",
+  );
+  return from ? <span className="digits">{text}</span> : null;
 }

@@ -7,7 +7,7 @@ import LiveRegion from "@cloudscape-design/components/live-region";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import Steps, { type StepsProps } from "@cloudscape-design/components/steps";
 import type { Operation, OperationSpec, Step } from "../api/contract.ts";
-import { useNow } from "../live/use-now.ts";
+import { useAtTime } from "../live/use-now.ts";
 import { JsonView } from "./json-view.tsx";
 import { Elapsed, Moment } from "./moment.tsx";
 import { sentence } from "./words.ts";
@@ -19,8 +19,12 @@ interface OperationStepsProps {
 }
 
 export function OperationSteps({ operation, spec }: OperationStepsProps) {
-  const now = useNow();
   const steps = stepsOf(operation, spec);
+  const late = useAtTime((now) =>
+    steps.findIndex(
+      ({ state, deadline_at: due }) => state === "running" && !!due && Date.parse(due) < now,
+    ),
+  );
   const at = steps.findIndex(({ state }) => state === "running" || state === "failed");
   return (
     <SpaceBetween size="s">
@@ -29,7 +33,7 @@ export function OperationSteps({ operation, spec }: OperationStepsProps) {
       ) : (
         <Steps
           ariaLabel="Steps of the operation"
-          steps={steps.map((step) => drawn(step, titleOf(step, spec), now))}
+          steps={steps.map((step, place) => drawn(step, titleOf(step, spec), place === late))}
         />
       )}
       <LiveRegion hidden>
@@ -99,9 +103,7 @@ const KINDS: Readonly<Record<Step["state"], StepsProps.Status>> = {
   undone: "stopped",
 };
 
-function drawn(step: Step, title: string, now: number): StepsProps.Step {
-  const late =
-    step.state === "running" && step.deadline_at ? Date.parse(step.deadline_at) < now : false;
+function drawn(step: Step, title: string, late: boolean): StepsProps.Step {
   return {
     status: late ? "warning" : KINDS[step.state],
     statusIconAriaLabel: sentence(step.state),

@@ -6,8 +6,8 @@ import ContentLayout from "@cloudscape-design/components/content-layout";
 import Header from "@cloudscape-design/components/header";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import Spinner from "@cloudscape-design/components/spinner";
-import { type ReactNode, useDeferredValue, useEffect } from "react";
-import { useAhead } from "../live/ahead.ts";
+import { type ReactNode, useContext, useDeferredValue, useEffect } from "react";
+import { DrawingContext, useDrawing, waitAhead } from "../live/ahead.ts";
 import type { Live } from "../live/use-live.ts";
 import { ProblemAlert } from "./problem-alert.tsx";
 
@@ -24,7 +24,7 @@ export function Page({ title, info, description, actions, children }: PageProps)
     document.title = `${title} · GPUaaS`;
   }, [title]);
   return (
-    <>
+    <Drawn>
       <ContentLayout
         header={
           <Header variant="h1" description={description} actions={actions} info={info}>
@@ -34,20 +34,36 @@ export function Page({ title, info, description, actions, children }: PageProps)
       >
         <SpaceBetween size="l">{children}</SpaceBetween>
       </ContentLayout>
-      <Awaited />
-    </>
+    </Drawn>
   );
 }
 
-/** Stands last on a page: when it is its turn, all that the page reads at first has begun. */
-function Awaited() {
-  useAhead();
-  return null;
+/** What is below the first screen: drawn right behind it, once what it reads is there. */
+export function Later({ children }: { readonly children: ReactNode }) {
+  return useDeferredValue<boolean>(true, false) && <Drawn later>{children}</Drawn>;
 }
 
-/** What is below the first screen: drawn right behind it. */
-export function Later({ children }: { readonly children: ReactNode }) {
-  return useDeferredValue<boolean>(true, false) && children;
+interface DrawnProps {
+  readonly later?: boolean;
+  readonly children: ReactNode;
+}
+
+/** Waits, before it is shown, for what was read around it, and then for what is read in it. */
+function Drawn({ later = false, children }: DrawnProps) {
+  const drawing = useDrawing(later);
+  waitAhead(drawing);
+  return (
+    <DrawingContext value={drawing}>
+      {children}
+      <Awaited />
+    </DrawingContext>
+  );
+}
+
+/** Stands last: when it is its turn, all that is read at first has begun. */
+function Awaited() {
+  waitAhead(useContext(DrawingContext));
+  return null;
 }
 
 interface LoadedProps<T> {

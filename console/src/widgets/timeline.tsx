@@ -1,12 +1,12 @@
 /** The timeline of a correlation id: everything that carries it, in order. */
 
-import Link from "@cloudscape-design/components/link";
 import { api, call } from "../api/client.ts";
 import type { Schemas } from "../api/contract.ts";
 import { type Live, useLive } from "../live/use-live.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
 import { Status } from "./status.tsx";
+import { Thing } from "./thing.tsx";
 import { exact, timeOfDay } from "./times.ts";
 import { sentence } from "./words.ts";
 
@@ -80,7 +80,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   {
     id: "title",
     header: "What",
-    cell: (entry) => titled(entry),
+    cell: ({ id, title }) => <Thing id={id}>{title}</Thing>,
     value: ({ title, id }) => `${title} ${id}`,
     rowHeader: true,
   },
@@ -94,13 +94,3 @@ const COLUMNS: readonly Column<Entry>[] = [
   },
   { id: "actor", header: "By", cell: ({ actor }) => actor ?? null, value: ({ actor }) => actor },
 ];
-
-function titled({ kind, id, title }: Entry) {
-  const pages: Readonly<Partial<Record<Entry["kind"], string>>> = {
-    operation: `/operations/${id}`,
-    instance: `/instances/${id}`,
-    allocation: `/allocations/${id}`,
-  };
-  const href = pages[kind];
-  return href === undefined ? title : <Link href={href}>{title}</Link>;
-}

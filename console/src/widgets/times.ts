@@ -7,11 +7,12 @@ export function ago(then: number, now: number): string {
   return `${duration(seconds)} ago`;
 }
 
-/** "12 s", "3 min", "2 h": the largest unit, rounded down. */
+/** "12 s", "3 min", "2 h", "4 days": the largest unit, rounded down. */
 export function duration(seconds: number): string {
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  return `${Math.floor(seconds / 3600)} h`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} days`;
 }
 
 /** Whole seconds until `then`, never below zero. */

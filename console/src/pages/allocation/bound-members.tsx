@@ -4,24 +4,20 @@ import Link from "@cloudscape-design/components/link";
 import { api, call } from "../../api/client.ts";
 import type { Member } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
-import { useList } from "../../live/use-list.ts";
+import { type LiveList, useList } from "../../live/use-list.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { MemberStatus, Status } from "../../widgets/status.tsx";
 import { sentence } from "../../widgets/words.ts";
 
-interface BoundMembersProps {
-  readonly instanceId: string;
-  readonly allocationId: string;
-}
-
-export function BoundMembers({ instanceId, allocationId }: BoundMembersProps) {
+/** Nothing is read of an allocation that is free. */
+export function useBoundMembers(instanceId: string | null, allocationId: string): LiveList<Member> {
   const list = useList(
-    `bound:${instanceId}`,
+    instanceId === null ? null : `bound:${instanceId}`,
     (cursor, signal) =>
       call(
         api.GET("/api/v1/app-instances/{instance_id}/members", {
-          params: { path: { instance_id: instanceId }, query: pageQuery(cursor) },
+          params: { path: { instance_id: instanceId ?? "" }, query: pageQuery(cursor) },
           signal,
         }),
       ),
@@ -30,11 +26,15 @@ export function BoundMembers({ instanceId, allocationId }: BoundMembersProps) {
   const items = list.items?.filter(
     ({ allocation_id, status }) => allocation_id === allocationId && status !== "removed",
   );
+  return { ...list, items: items ?? null };
+}
+
+export function BoundMembers({ list }: { readonly list: LiveList<Member> }) {
   return (
     <DataTable
       name="members"
       title="What sits on it"
-      list={{ ...list, items: items ?? null }}
+      list={list}
       idOf={({ id }) => id}
       columns={COLUMNS}
       empty={<Empty title="Nothing sits on it" />}

@@ -17,13 +17,13 @@ import type { PageProps } from "../../app/router.tsx";
 import { FormDialog } from "../../forms/form-dialog.tsx";
 import { readSkus } from "../../forms/use-offers.ts";
 import { rowOf } from "../../live/use-list.ts";
-import { useLive } from "../../live/use-live.ts";
+import { type Live, useLive } from "../../live/use-live.ts";
 import { money, skuText } from "../../manifest/price.ts";
 import { AllocationStatus } from "../../widgets/allocation-table.tsx";
 import { Copy, CopyBlock } from "../../widgets/copy.tsx";
 import { Moment } from "../../widgets/moment.tsx";
-import { Later, Loaded, Page } from "../../widgets/page.tsx";
-import { BoundMembers } from "./bound-members.tsx";
+import { Later, Loaded, Page, ReadProblem } from "../../widgets/page.tsx";
+import { BoundMembers, useBoundMembers } from "./bound-members.tsx";
 import { GrantTable } from "./grants.tsx";
 
 export default function AllocationPage({ params }: PageProps) {
@@ -42,21 +42,36 @@ export default function AllocationPage({ params }: PageProps) {
       seed: () => rowOf<Allocation>("allocations", id),
     },
   );
+  if (allocation.value === null) {
+    return (
+      <Page title="Allocation">
+        <Loaded live={allocation}>{() => null}</Loaded>
+      </Page>
+    );
+  }
+  return <AllocationView allocation={allocation.value} live={allocation} />;
+}
+
+interface AllocationViewProps {
+  readonly allocation: Allocation;
+  readonly live: Live<Allocation>;
+}
+
+function AllocationView({ allocation, live }: AllocationViewProps) {
+  const { id, bound_instance_id: boundTo } = allocation;
+  const bound = useBoundMembers(boundTo, id);
   const [releasing, setReleasing] = useState(false);
-  const can = useCan();
-  const found = allocation.value;
   const releasable =
-    found !== null &&
-    !["released", "releasing"].includes(found.status) &&
-    can("capacity.allocation.release", placeOf(found));
+    useCan()("capacity.allocation.release", placeOf(allocation)) &&
+    !["released", "releasing"].includes(allocation.status);
   return (
     <Page
-      title={found?.name ?? "Allocation"}
+      title={allocation.name}
       actions={
         releasable && (
           <Button
             onClick={() => setReleasing(true)}
-            disabled={found.bound_instance_id !== null}
+            disabled={boundTo !== null}
             disabledReason="An instance uses it. Remove its members first."
           >
             Release
@@ -64,10 +79,22 @@ export default function AllocationPage({ params }: PageProps) {
         )
       }
     >
-      <Loaded live={allocation}>{(value) => <AllocationView allocation={value} />}</Loaded>
+      <ReadProblem live={live} />
+      {allocation.status === "cleanup_blocked" && (
+        <Alert type="warning" header="It is set aside">
+          The app that was on it has not stated that nothing of it is left. The machine is not used
+          again before that. Reconcile the instance, or look at the machine.
+        </Alert>
+      )}
+      <Machine allocation={allocation} />
+      {boundTo !== null && <BoundMembers list={bound} />}
+      <WayIn allocation={allocation} />
+      <Later>
+        <GrantTable allocation={allocation} />
+      </Later>
       {releasing && (
         <FormDialog
-          title={`Release ${found?.name}?`}
+          title={`Release ${allocation.name}?`}
           submitText="Release"
           onClose={() => setReleasing(false)}
           submit={(_, key) =>
@@ -86,69 +113,54 @@ export default function AllocationPage({ params }: PageProps) {
   );
 }
 
-function AllocationView({ allocation }: { readonly allocation: Allocation }) {
+function Machine({ allocation }: { readonly allocation: Allocation }) {
   const skus = useLive("skus", readSkus).value ?? [];
   const sku = skus.find(({ name }) => name === allocation.sku) ?? null;
   const project = (useProjects().value ?? []).find(({ id }) => id === allocation.project_id);
   const tenants = useTenantNames();
   return (
-    <SpaceBetween size="l">
-      {allocation.status === "cleanup_blocked" && (
-        <Alert type="warning" header="It is set aside">
-          The app that was on it has not stated that nothing of it is left. The machine is not used
-          again before that. Reconcile the instance, or look at the machine.
-        </Alert>
-      )}
-      <Container header={<Header variant="h2">The machine</Header>}>
-        <KeyValuePairs
-          columns={4}
-          items={[
-            { label: "Status", value: <AllocationStatus allocation={allocation} /> },
-            {
-              label: "Kind",
-              value: sku === null ? allocation.sku : `${sku.display_name}: ${skuText(sku)}`,
-            },
-            { label: "GPUs", value: sku === null ? "–" : `${sku.gpus} ${sku.gpu_model}` },
-            { label: "Region", value: allocation.region },
-            {
-              label: "Held by",
-              value: `Project ${project?.display_name ?? allocation.project_id}, tenant ${tenants.get(allocation.org_id) ?? allocation.org_id}`,
-            },
-            {
-              label: "Price per hour",
-              value: sku === null ? "–" : money(Number(sku.price_per_hour), sku.currency),
-            },
-            { label: "Held since", value: <Moment at={allocation.created_at} /> },
-            { label: "Id", value: <Copy text={allocation.id} what="the id" /> },
-            {
-              label: "Used by",
-              value: allocation.bound_instance_id ? (
-                <Link href={`/instances/${allocation.bound_instance_id}`}>
-                  {allocation.bound_instance_id}
-                </Link>
-              ) : (
-                "Nothing: it is free"
-              ),
-            },
-            {
-              label: "Correlation id",
-              value: (
-                <Link href={`/correlations/${encodeURIComponent(allocation.correlation_id)}`}>
-                  {allocation.correlation_id}
-                </Link>
-              ),
-            },
-          ]}
-        />
-      </Container>
-      {allocation.bound_instance_id !== null && (
-        <BoundMembers instanceId={allocation.bound_instance_id} allocationId={allocation.id} />
-      )}
-      <WayIn allocation={allocation} />
-      <Later>
-        <GrantTable allocation={allocation} />
-      </Later>
-    </SpaceBetween>
+    <Container header={<Header variant="h2">The machine</Header>}>
+      <KeyValuePairs
+        columns={4}
+        items={[
+          { label: "Status", value: <AllocationStatus allocation={allocation} /> },
+          {
+            label: "Kind",
+            value: sku === null ? allocation.sku : `${sku.display_name}: ${skuText(sku)}`,
+          },
+          { label: "GPUs", value: sku === null ? "–" : `${sku.gpus} ${sku.gpu_model}` },
+          { label: "Region", value: allocation.region },
+          {
+            label: "Held by",
+            value: `Project ${project?.display_name ?? allocation.project_id}, tenant ${tenants.get(allocation.org_id) ?? allocation.org_id}`,
+          },
+          {
+            label: "Price per hour",
+            value: sku === null ? "–" : money(Number(sku.price_per_hour), sku.currency),
+          },
+          { label: "Held since", value: <Moment at={allocation.created_at} /> },
+          { label: "Id", value: <Copy text={allocation.id} what="the id" /> },
+          {
+            label: "Used by",
+            value: allocation.bound_instance_id ? (
+              <Link href={`/instances/${allocation.bound_instance_id}`}>
+                {allocation.bound_instance_id}
+              </Link>
+            ) : (
+              "Nothing: it is free"
+            ),
+          },
+          {
+            label: "Correlation id",
+            value: (
+              <Link href={`/correlations/${encodeURIComponent(allocation.correlation_id)}`}>
+                {allocation.correlation_id}
+              </Link>
+            ),
+          },
+        ]}
+      />
+    </Container>
   );
 }
 

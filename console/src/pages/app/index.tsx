@@ -12,7 +12,7 @@ import type { Manifest, Schemas } from "../../api/contract.ts";
 import { useCan } from "../../app/access.ts";
 import { useProject } from "../../app/place.ts";
 import type { PageProps } from "../../app/router.tsx";
-import { wholeList } from "../../live/use-list.ts";
+import { rowWhere, wholeList } from "../../live/use-list.ts";
 import { useLive } from "../../live/use-live.ts";
 import { useManifest } from "../../manifest/use-manifest.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
@@ -22,6 +22,7 @@ import { Later, Loaded, Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { sentence } from "../../widgets/words.ts";
 
+type App = Schemas["ProjectApp"];
 type Version = Schemas["ProjectAppVersion"];
 
 export default function AppPage({ params }: PageProps) {
@@ -35,7 +36,10 @@ export default function AppPage({ params }: PageProps) {
           signal,
         }),
       ),
-    { on: ({ type }) => type.startsWith("catalog.") },
+    {
+      on: ({ type }) => type.startsWith("catalog."),
+      seed: () => rowWhere<App>(`catalog:${projectId}`, (app) => app.slug === slug),
+    },
   );
   const project = useProject();
   const can = useCan();

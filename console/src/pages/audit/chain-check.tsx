@@ -1,12 +1,8 @@
 /** Verifies the chain of the audit, link by link, to its end; and hands out a head to keep elsewhere. */
 
 import Alert from "@cloudscape-design/components/alert";
-import Box from "@cloudscape-design/components/box";
-import Button from "@cloudscape-design/components/button";
-import Container from "@cloudscape-design/components/container";
-import Header from "@cloudscape-design/components/header";
 import SpaceBetween from "@cloudscape-design/components/space-between";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { api, asProblem, call } from "../../api/client.ts";
 import type { Schemas } from "../../api/contract.ts";
 import type { Problem } from "../../api/problem.ts";
@@ -17,7 +13,14 @@ import { ProblemAlert } from "../../widgets/problem-alert.tsx";
 type Verification = Schemas["ChainVerification"];
 type Head = Schemas["ChainHead"];
 
-export function ChainCheck() {
+export interface ChainCheck {
+  readonly running: boolean;
+  readonly verify: () => void;
+  /** What was found so far; null before anybody has asked. */
+  readonly found: ReactNode;
+}
+
+export function useChainCheck(): ChainCheck {
   const [running, setRunning] = useState(false);
   const [result, setResult] = useState<Verification | null>(null);
   const [head, setHead] = useState<Head | null>(null);
@@ -36,47 +39,22 @@ export function ChainCheck() {
     }
   }
 
-  return (
-    <Container
-      header={
-        <Header
-          variant="h2"
-          description="Every entry holds the hash of the one before it. Verifying recomputes all of them."
-          actions={
-            <Button loading={running} onClick={() => void verify()}>
-              Verify the chain
-            </Button>
-          }
-        >
-          Nothing was changed
-        </Header>
-      }
-    >
-      <SpaceBetween size="s">
-        {problem !== null && <ProblemAlert problem={problem} />}
-        {result === null && !running && problem === null && (
-          <Box color="text-body-secondary">Not verified since you opened this page.</Box>
-        )}
-        {result !== null && <Outcome result={result} running={running} />}
-        {head !== null && (
-          <Box>
-            Head signed <Moment at={head.at} />:{" "}
-            <Copy text={`${head.seq}:${head.hash}`} what="the head of the chain" />. Kept outside
-            the platform, it shows a chain that was cut short or rewritten.
-          </Box>
-        )}
-      </SpaceBetween>
-    </Container>
+  const found = (result !== null || problem !== null) && (
+    <SpaceBetween size="s">
+      {problem !== null && <ProblemAlert problem={problem} />}
+      {result !== null && <Outcome result={result} head={head} running={running} />}
+    </SpaceBetween>
   );
+  return { running, verify: () => void verify(), found };
 }
 
-function Outcome({
-  result,
-  running,
-}: {
+interface OutcomeProps {
   readonly result: Verification;
+  readonly head: Head | null;
   readonly running: boolean;
-}) {
+}
+
+function Outcome({ result, head, running }: OutcomeProps) {
   if (result.fault) {
     return (
       <Alert
@@ -94,6 +72,13 @@ function Outcome({
     >
       {result.verified_to} entries recomputed, {result.heads} signed heads agree
       {result.waiting > 0 && `, ${result.waiting} wait for their place`}.
+      {head !== null && (
+        <div>
+          Head signed <Moment at={head.at} />:{" "}
+          <Copy text={`${head.seq}:${head.hash}`} what="the head of the chain" />. Kept outside the
+          platform, it shows a chain that was cut short or rewritten.
+        </div>
+      )}
     </Alert>
   );
 }

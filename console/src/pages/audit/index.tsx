@@ -7,9 +7,10 @@ import Grid from "@cloudscape-design/components/grid";
 import Input from "@cloudscape-design/components/input";
 import Link from "@cloudscape-design/components/link";
 import Select from "@cloudscape-design/components/select";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import { api, call } from "../../api/client.ts";
 import type { Schemas } from "../../api/contract.ts";
-import { pageQuery } from "../../api/pages.ts";
+import { FEW, pageQuery } from "../../api/pages.ts";
 import { canSomewhere } from "../../app/access.ts";
 import { useLocation, useQuery } from "../../app/router.tsx";
 import { session } from "../../app/session.ts";
@@ -20,7 +21,9 @@ import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
-import { ChainCheck } from "./chain-check.tsx";
+import { Thing } from "../../widgets/thing.tsx";
+import { sentence } from "../../widgets/words.ts";
+import { useChainCheck } from "./chain-check.tsx";
 
 type AuditRecord = Schemas["AuditRecord"];
 
@@ -43,11 +46,15 @@ export default function AuditPage() {
   const current = useStore(session);
   const who = "who" in current ? current.who : null;
   const query = useFilters();
+  const chain = useChainCheck();
   const list = useList(
     `audit:${JSON.stringify(query)}`,
     (cursor, signal) =>
       call(
-        api.GET("/api/v1/audit", { params: { query: { ...query, ...pageQuery(cursor) } }, signal }),
+        api.GET("/api/v1/audit", {
+          params: { query: { ...query, ...pageQuery(cursor, FEW) } },
+          signal,
+        }),
       ),
     { on: () => true },
   );
@@ -55,16 +62,23 @@ export default function AuditPage() {
   return (
     <Page
       title="Audit"
-      description="Every privileged change, allowed or not, in a chain that shows any later change."
+      description="Every privileged change, allowed or not. Each entry holds the hash of the one before it: verifying recomputes all of them, and shows any later change."
       actions={
-        canSomewhere(who, "audit.entry.export") && (
-          <Button href={exportHref} download="audit.ndjson" iconName="download">
-            Export
-          </Button>
-        )
+        <SpaceBetween size="xs" direction="horizontal">
+          {canSomewhere(who, "audit.chain.verify") && (
+            <Button loading={chain.running} onClick={chain.verify}>
+              Verify the chain
+            </Button>
+          )}
+          {canSomewhere(who, "audit.entry.export") && (
+            <Button href={exportHref} download="audit.ndjson" iconName="download">
+              Export
+            </Button>
+          )}
+        </SpaceBetween>
       }
     >
-      {canSomewhere(who, "audit.chain.verify") && <ChainCheck />}
+      {chain.found}
       <Filters />
       <DataTable
         name="audit"
@@ -72,6 +86,7 @@ export default function AuditPage() {
         list={list}
         idOf={({ id }) => id}
         columns={COLUMNS}
+        firstRows={5}
         empty={
           <Empty title="No entry">
             Nothing matches, or nothing was changed yet where you may look.
@@ -155,13 +170,17 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
   {
     id: "actor",
     header: "Who",
-    cell: ({ actor_id }) => actor_id,
+    cell: ({ actor_id }) => <Thing id={actor_id} />,
     value: ({ actor_id }) => actor_id,
   },
   {
     id: "target",
     header: "On what",
-    cell: ({ target_kind, target_id }) => `${target_kind} ${target_id}`,
+    cell: ({ target_kind, target_id }) => (
+      <>
+        {sentence(target_kind)} <Thing id={target_id} />
+      </>
+    ),
     value: ({ target_kind, target_id }) => `${target_kind} ${target_id}`,
   },
   {

@@ -6,9 +6,11 @@ import Button from "@cloudscape-design/components/button";
 import Cards from "@cloudscape-design/components/cards";
 import Header from "@cloudscape-design/components/header";
 import Link from "@cloudscape-design/components/link";
+import Pagination from "@cloudscape-design/components/pagination";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import TextFilter from "@cloudscape-design/components/text-filter";
 import Toggle from "@cloudscape-design/components/toggle";
+import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { Schemas } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
@@ -21,6 +23,8 @@ import { Page, ReadProblem } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
 
 type ProjectApp = Schemas["ProjectApp"];
+
+const PAGE_SIZE = 24;
 
 export default function CatalogPage({ params }: PageProps) {
   const projectId = params.project_id ?? "";
@@ -40,7 +44,16 @@ export default function CatalogPage({ params }: PageProps) {
       ),
     { on: ({ type }) => type.startsWith("catalog.") || type.startsWith("policy.") },
   );
+  const [page, setPage] = useState(1);
   const shown = (apps.items ?? []).filter((app) => matches(app, text));
+  const pages = Math.max(1, Math.ceil(shown.length / PAGE_SIZE));
+  const current = Math.min(page, pages);
+
+  function turnTo(next: number): void {
+    if (next > pages && apps.more) apps.readMore();
+    setPage(next);
+  }
+
   return (
     <Page title="Catalog" description="Apps this project may run on the machines it holds.">
       <ReadProblem live={apps} />
@@ -66,7 +79,17 @@ export default function CatalogPage({ params }: PageProps) {
             </Toggle>
           </SpaceBetween>
         }
-        items={shown}
+        pagination={
+          (pages > 1 || apps.more) && (
+            <Pagination
+              currentPageIndex={current}
+              pagesCount={pages}
+              openEnd={apps.more}
+              onChange={({ detail }) => turnTo(detail.currentPageIndex)}
+            />
+          )
+        }
+        items={shown.slice((current - 1) * PAGE_SIZE, current * PAGE_SIZE)}
         trackBy="slug"
         loading={apps.loading}
         loadingText="Reading the catalog"

@@ -25,7 +25,7 @@ import { type Asking, InstanceActions } from "./actions.tsx";
 import { AccessTab, DetailTab, EventsTab, SettingsTab } from "./detail-tabs.tsx";
 import { MembersTab } from "./members-tab.tsx";
 import { HistoryTab, UnderWay } from "./operations-view.tsx";
-import { OverviewTab } from "./overview-tab.tsx";
+import { namesMachinesFirst, OverviewTab } from "./overview-tab.tsx";
 import { currentOperations, useInstance, useMembers, useOperations } from "./read.ts";
 import { UsageTab } from "./usage-tab.tsx";
 import type { InstanceTabProps } from "./view.ts";
@@ -53,9 +53,11 @@ function InstanceView({ instance, live }: InstanceViewProps) {
   const members = useMembers(instance.id);
   const operations = useOperations(instance.id);
   const version = useManifest(instance.app_slug, instance.app_version);
-  const machines = useMachines(placeOf(instance));
-  const reads = [members, operations, version, machines];
   const manifest = version.value?.manifest ?? null;
+  const [tab] = useQuery("tab");
+  const named = manifest === null || tab !== "" || namesMachinesFirst(manifest);
+  const machines = useMachines(placeOf(instance), !named);
+  const reads = [members, operations, version, ...(named ? [machines] : [])];
   const [asking, setAsking] = useState<Asking | null>(null);
   const view = {
     instance,

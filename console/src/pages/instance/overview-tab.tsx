@@ -28,6 +28,13 @@ const PICTURE: Panel = {
 
 const FIRST_PANELS = 2;
 
+/** Whether what stands first calls machines by their names. */
+export function namesMachinesFirst(manifest: Manifest): boolean {
+  return panelsOf(manifest)
+    .slice(0, FIRST_PANELS)
+    .some(({ kind, source }) => kind === "topology" || source === "members");
+}
+
 export function OverviewTab(view: InstanceTabProps) {
   const { instance, members, manifest, operations, machines } = view;
   if (manifest === null) return null;
@@ -39,8 +46,7 @@ export function OverviewTab(view: InstanceTabProps) {
     operations: operations.items ?? [],
     allocationName,
   };
-  const panels = manifest.panels ?? [];
-  const drawn = panels.some(({ kind }) => kind === "topology") ? panels : [PICTURE, ...panels];
+  const drawn = panelsOf(manifest);
   const draw = (panel: Panel) => <ManifestPanel key={panel.key} panel={panel} scene={scene} />;
   return (
     <SpaceBetween size="l">
@@ -58,6 +64,11 @@ export function OverviewTab(view: InstanceTabProps) {
       </Later>
     </SpaceBetween>
   );
+}
+
+/** As the app wants them; with a picture in front where it has none. */
+function panelsOf({ panels = [] }: Manifest): readonly Panel[] {
+  return panels.some(({ kind }) => kind === "topology") ? panels : [PICTURE, ...panels];
 }
 
 /** Those that are there, in the manifest's order of components, each by the name of its machine. */

@@ -17,7 +17,7 @@ import { FiveQuestions } from "../../widgets/five-questions.tsx";
 import { JsonView } from "../../widgets/json-view.tsx";
 import { Elapsed, Moment } from "../../widgets/moment.tsx";
 import { OperationSteps } from "../../widgets/operation-steps.tsx";
-import { Later, Loaded, Page } from "../../widgets/page.tsx";
+import { Later, Loaded, Page, ReadProblem } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { TimelineTable, useTimeline } from "../../widgets/timeline.tsx";
 import { WaysOut } from "../../widgets/ways-out.tsx";
@@ -39,14 +39,22 @@ export default function OperationPage({ params }: PageProps) {
       seed: () => rowOf("operations", id) ?? rowOf("project-operations", id),
     },
   );
-  return (
-    <Page title={operation.value === null ? "Operation" : sentence(operation.value.kind)}>
-      <Loaded live={operation}>{(found) => <OperationView operation={found} />}</Loaded>
-    </Page>
-  );
+  if (operation.value === null) {
+    return (
+      <Page title="Operation">
+        <Loaded live={operation}>{() => null}</Loaded>
+      </Page>
+    );
+  }
+  return <OperationView operation={operation.value} live={operation} />;
 }
 
-function OperationView({ operation }: { readonly operation: Operation }) {
+interface OperationViewProps {
+  readonly operation: Operation;
+  readonly live: Live<Operation>;
+}
+
+function OperationView({ operation, live }: OperationViewProps) {
   const instance = useLive(
     `instance:${operation.instance_id}`,
     (signal) =>
@@ -61,9 +69,9 @@ function OperationView({ operation }: { readonly operation: Operation }) {
   const member = useMember(operation);
   const manifest = useManifest(instance?.app_slug ?? null, instance?.app_version ?? null).value;
   const spec = manifest?.manifest.operations.find(({ kind }) => kind === operation.kind) ?? null;
-  const timeline = useTimeline(operation.correlation_id);
   return (
-    <SpaceBetween size="l">
+    <Page title={sentence(operation.kind)}>
+      <ReadProblem live={live} />
       <FiveQuestions diagnosis={diagnosis(operation, instance, member)} />
       <WaysOut
         actions={operation.next_actions}
@@ -96,11 +104,15 @@ function OperationView({ operation }: { readonly operation: Operation }) {
       <Later>
         <SpaceBetween size="l">
           <Asked operation={operation} />
-          <TimelineTable live={timeline} />
+          <TimelineOf correlationId={operation.correlation_id} />
         </SpaceBetween>
       </Later>
-    </SpaceBetween>
+    </Page>
   );
+}
+
+function TimelineOf({ correlationId }: { readonly correlationId: string }) {
+  return <TimelineTable live={useTimeline(correlationId)} />;
 }
 
 function useMember(operation: Operation): Schemas["Member"] | null {

@@ -5,15 +5,14 @@ import Alert from "@cloudscape-design/components/alert";
 import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
 import Container from "@cloudscape-design/components/container";
-import ContentLayout from "@cloudscape-design/components/content-layout";
 import Header from "@cloudscape-design/components/header";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
-import SpaceBetween from "@cloudscape-design/components/space-between";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Table from "@cloudscape-design/components/table";
 import type { Readiness } from "../../api/contract.ts";
 import { useNow } from "../../live/use-now.ts";
 import { type Polling, usePolling } from "../../live/use-polling.ts";
+import { Later, Page } from "../../widgets/page.tsx";
 import { ProblemAlert } from "../../widgets/problem-alert.tsx";
 import { ago, secondsUntil } from "../../widgets/times.ts";
 import { Operators } from "./operators.tsx";
@@ -26,32 +25,26 @@ export default function PlatformPage() {
   const { value, problem, readNow } = polling;
   const current = problem === null;
   return (
-    <ContentLayout
-      header={
-        <Header
-          variant="h1"
-          description="Whether the platform can serve requests, and what it depends on."
-          actions={
-            <Button iconName="refresh" onClick={readNow}>
-              Refresh
-            </Button>
-          }
-        >
-          Platform
-        </Header>
+    <Page
+      title="Platform"
+      description="Whether the platform can serve requests, and what it depends on."
+      actions={
+        <Button iconName="refresh" onClick={readNow}>
+          Refresh
+        </Button>
       }
     >
-      <SpaceBetween size="l">
-        <Trouble polling={polling} />
-        <Summary value={value} readAt={polling.readAt} current={current} />
-        <Checks
-          checks={value?.readiness.checks ?? []}
-          loading={value === null && problem === null}
-          current={current}
-        />
+      <Trouble polling={polling} />
+      <Summary value={value} readAt={polling.readAt} current={current} />
+      <Checks
+        checks={value?.readiness.checks ?? []}
+        loading={value === null && problem === null}
+        current={current}
+      />
+      <Later>
         <Operators />
-      </SpaceBetween>
-    </ContentLayout>
+      </Later>
+    </Page>
   );
 }
 

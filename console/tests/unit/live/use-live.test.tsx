@@ -1,10 +1,12 @@
 import { act, render, screen } from "@testing-library/react";
-import { Suspense } from "react";
+import { type ReactNode, Suspense } from "react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { useThrownAway } from "../../../src/live/ahead.ts";
 import { refresh } from "../../../src/live/events.ts";
+import { forgetReadings } from "../../../src/live/kept.ts";
 import { rowOf, useList } from "../../../src/live/use-list.ts";
-import { forgetReadings, useLive } from "../../../src/live/use-live.ts";
-import { Page } from "../../../src/widgets/page.tsx";
+import { useLive } from "../../../src/live/use-live.ts";
+import { Later, Page } from "../../../src/widgets/page.tsx";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -141,6 +143,102 @@ describe("a page on its way", () => {
     expect(screen.getByText("before")).toBeTruthy();
     await settle(1_000);
     expect(screen.getByRole("heading", { name: "unknown" })).toBeTruthy();
+  });
+
+  function Part({ name, after, drawn }: { name: string; after: number; drawn: () => void }) {
+    const part = useLive(`part:${name}`, async () => {
+      await new Promise((done) => setTimeout(done, after));
+      return name;
+    });
+    const thrownAway = useThrownAway();
+    if (part.loading && thrownAway) return null;
+    drawn();
+    return <p>{part.value ?? `${name} is read`}</p>;
+  }
+
+  function openParts(parts: ReactNode): Promise<void> {
+    return act(async () => {
+      render(
+        <Suspense fallback={<p>before</p>}>
+          <Page title="parts">{parts}</Page>
+        </Suspense>,
+      );
+    });
+  }
+
+  it("waits for all of its parts together, and draws none of them in vain", async () => {
+    const drawn = vi.fn();
+    await openParts([
+      <Part key="one" name="one" after={20} drawn={drawn} />,
+      <Part key="two" name="two" after={60} drawn={drawn} />,
+    ]);
+    await settle(30);
+    expect(screen.getByText("before")).toBeTruthy();
+    await settle(50);
+    expect(screen.getByText("one")).toBeTruthy();
+    expect(screen.getByText("two")).toBeTruthy();
+    expect(drawn).toHaveBeenCalledTimes(2);
+  });
+
+  it("does not wait for what comes later, which waits for itself", async () => {
+    await openParts(
+      <Later>
+        <Part name="below" after={60} drawn={() => undefined} />
+      </Later>,
+    );
+    expect(screen.getByRole("heading", { name: "parts" })).toBeTruthy();
+    await settle(30);
+    expect(screen.queryByText(/below/)).toBeNull();
+    await settle(60);
+    expect(screen.getByText("below")).toBeTruthy();
+  });
+
+  it("waits for nothing that is known from elsewhere", async () => {
+    function Known() {
+      const { value } = useLive("g", () => new Promise<string>(() => undefined), {
+        seed: () => "from a list",
+      });
+      return <Page title={value ?? ""}>{null}</Page>;
+    }
+    await act(async () => {
+      render(
+        <Suspense fallback={<p>before</p>}>
+          <Known />
+        </Suspense>,
+      );
+    });
+    expect(screen.getByRole("heading", { name: "from a list" })).toBeTruthy();
+  });
+
+  it("waits only with what comes later for what the first screen can do without", async () => {
+    function Names() {
+      const names = useLive(
+        "names",
+        () => new Promise<string>((done) => setTimeout(done, 60, "n")),
+        {
+          later: true,
+        },
+      );
+      return (
+        <Page title="first">
+          <Later>
+            <p>{`called ${names.value}`}</p>
+          </Later>
+        </Page>
+      );
+    }
+    await act(async () => {
+      render(
+        <Suspense fallback={<p>before</p>}>
+          <Names />
+        </Suspense>,
+      );
+    });
+    expect(screen.getByRole("heading", { name: "first" })).toBeTruthy();
+    await settle(30);
+    expect(screen.queryByText(/called/)).toBeNull();
+    await settle(60);
+    expect(screen.getByText("called n")).toBeTruthy();
   });
 });
 

@@ -1,7 +1,9 @@
-import { render, screen } from "@testing-library/react";
+import { act, render, screen } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
+import { Suspense } from "react";
 import { beforeEach, expect, it } from "vitest";
 import { connection } from "../../../src/live/connection.ts";
+import { forgetReadings } from "../../../src/live/kept.ts";
 import PlatformPage from "../../../src/pages/platform/index.tsx";
 import { type FakePlatform, fakePlatform, json, problem } from "../fake-platform.ts";
 
@@ -13,17 +15,28 @@ const checks = [
 let platform: FakePlatform;
 
 beforeEach(() => {
+  forgetReadings();
   platform = fakePlatform();
   platform.on("GET /api/v1/health/ready", () => json(200, { status: "ready", checks }));
   platform.on("GET /api/v1/version", () => json(200, { version: "1.2.3", schema_revision: 7 }));
 });
+
+function open() {
+  return act(async () =>
+    render(
+      <Suspense>
+        <PlatformPage />
+      </Suspense>,
+    ),
+  );
+}
 
 async function refresh(): Promise<void> {
   await userEvent.click(screen.getByRole("button", { name: "Refresh" }));
 }
 
 it("shows readiness, checks and version", async () => {
-  const { unmount } = render(<PlatformPage />);
+  const { unmount } = await open();
   for (const text of ["Ready", "1.2.3", "7", "database", "reachable"]) {
     expect(await screen.findByText(text)).toBeDefined();
   }
@@ -39,7 +52,7 @@ it("takes a 503 that says what is not ready for the answer it is", async () => {
       checks: [{ name: "database", ok: false, detail: "refused" }],
     }),
   );
-  render(<PlatformPage />);
+  await open();
   expect(await screen.findByText("Not ready")).toBeDefined();
   expect(screen.getByText("Failing")).toBeDefined();
   expect(screen.getByText("1 of 1 not in order")).toBeDefined();
@@ -47,7 +60,7 @@ it("takes a 503 that says what is not ready for the answer it is", async () => {
 });
 
 it("never shows what was known as what is", async () => {
-  render(<PlatformPage />);
+  await open();
   await screen.findByText("Ready");
   platform.on("GET /api/v1/version", () => Promise.reject(new TypeError("down")));
   await refresh();
@@ -57,9 +70,19 @@ it("never shows what was known as what is", async () => {
   expect(connection.get()).toBe("reconnecting");
 });
 
+it("shows what it has read before until it has read again", async () => {
+  const { unmount } = await open();
+  await screen.findByText("Ready");
+  unmount();
+  platform.on("GET /api/v1/version", () => new Promise(() => undefined));
+  await open();
+  expect(screen.getByText("Ready")).toBeDefined();
+  expect(screen.getByText("just now")).toBeDefined();
+});
+
 it("is unknown, not failed, when nothing was ever read", async () => {
   platform.on("GET /api/v1/health/ready", () => Promise.reject(new TypeError("down")));
-  render(<PlatformPage />);
+  await open();
   expect(await screen.findByText("Unknown")).toBeDefined();
 });
 
@@ -67,7 +90,7 @@ it("shows a problem the platform answers with", async () => {
   platform.on("GET /api/v1/health/ready", () =>
     problem(500, "internal", { correlation_id: "cor-9" }),
   );
-  render(<PlatformPage />);
+  await open();
   const alert = await screen.findByRole("alert");
   expect(alert.textContent).toContain("internal");
   expect(alert.textContent).toContain("cor-9");
@@ -76,6 +99,6 @@ it("shows a problem the platform answers with", async () => {
 
 it("does not take another page for an answer", async () => {
   platform.on("GET /api/v1/health/ready", () => json(200, { hello: "world" }));
-  render(<PlatformPage />);
+  await open();
   expect((await screen.findByRole("alert")).textContent).toContain("unexpected_answer");
 });

@@ -7,6 +7,8 @@ it.each([
   [12, "12 s ago"],
   [185, "3 min ago"],
   [7300, "2 h ago"],
+  [172_799, "47 h ago"],
+  [180_000, "2 days ago"],
 ])("%s s is %s", (seconds, words) => {
   expect(ago(0, seconds * 1000)).toBe(words);
 });

@@ -1,0 +1,34 @@
+/** Something the platform knows by its id, as a link to its page where it has one. What it is, its id says. */
+
+import Link from "@cloudscape-design/components/link";
+import type { ReactNode } from "react";
+
+const PAGES: Readonly<Record<string, (id: string) => string>> = {
+  org: (id) => `/tenants/${id}`,
+  proj: (id) => `/projects/${id}/instances`,
+  sa: (id) => `/service-accounts/${id}`,
+  hook: (id) => `/webhooks/${id}`,
+  inst: (id) => `/instances/${id}`,
+  op: (id) => `/operations/${id}`,
+  opg: (id) => `/operation-groups/${id}`,
+  node: (id) => `/admin/nodes/${id}`,
+  alloc: (id) => `/allocations/${id}`,
+  src: (id) => `/artifact-sources/${id}`,
+  art: (id) => `/artifacts/${id}`,
+};
+
+/** The page of what carries this id; null where there is none. */
+export function pageOf(id: string): string | null {
+  return PAGES[id.slice(0, Math.max(0, id.indexOf("_")))]?.(id) ?? null;
+}
+
+interface ThingProps {
+  readonly id: string;
+  /** Shown in place of the id. */
+  readonly children?: ReactNode;
+}
+
+export function Thing({ id, children = id }: ThingProps) {
+  const page = pageOf(id);
+  return page === null ? children : <Link href={page}>{children}</Link>;
+}
