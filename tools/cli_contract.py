@@ -30,6 +30,14 @@ _FIRST: Final = (
     *("id", "name", "resource_name", "slug", "version", "email", "title", "kind", "type", "key"),
     *("app_slug", "component_key", "status", "health", "category", "role_name", "action"),
 )
+# What comes before these in lists of types that are known by other fields.
+_TELLING: Final = {
+    "UsageRecord": (
+        *("subject_name", "unit", "quantity", "amount", "currency", "started_at", "ended_at"),
+        "id",
+    ),
+    "UsageTotal": ("day", "project_id", "unit", "quantity", "amount", "currency", "open"),
+}
 _TABLE_LAST: Final = frozenset({"revision", "correlation_id", "org_id", "project_id"})
 _COLUMNS: Final = 7
 
@@ -114,9 +122,10 @@ class Book:
         """Fields that fit in a table, the telling ones first."""
         properties = self._resolved(schema).get("properties", {})
         plain = [name for name, node in properties.items() if self._kind(node) != "json"]
-        known = [name for name in _FIRST if name in plain]
+        telling = dict.fromkeys([*_TELLING.get(_name(schema), ()), *_FIRST])
+        known = [name for name in telling if name in plain]
         rest = [name for name in plain if name not in known and name not in _TABLE_LAST]
-        last = [name for name in plain if name in _TABLE_LAST]
+        last = [name for name in plain if name in _TABLE_LAST and name not in known]
         return [*known, *rest, *last]
 
     def _flag(self, name: str, node: Node, more: Node) -> Node:
