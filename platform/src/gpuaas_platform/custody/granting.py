@@ -52,6 +52,8 @@ from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, mutate
 
 T = TypeVar("T", bound=BaseModel)
 _ACTION: Final = "custody.grant.create"
+# A machine whose cleaning could not be verified is still its holder's to clean.
+_REACHABLE: Final = frozenset({AllocationStatus.ACTIVE, AllocationStatus.CLEANUP_BLOCKED})
 _NEEDED: Final = {
     GrantLogin.OPERATOR: Permission.GRANT_CREATE,
     GrantLogin.PERSON: Permission.GRANT_LOGIN,
@@ -224,7 +226,7 @@ def _signed(grant: AccessGrant, signer: SigningKey, key: PublicKey) -> str:
 
 def _unreachable(allocation: Allocation) -> str:
     """Why there is no machine to reach; empty when there is one."""
-    if allocation.status is not AllocationStatus.ACTIVE or allocation.address is None:
+    if allocation.status not in _REACHABLE or allocation.address is None:
         return f"The allocation is {allocation.status}; only an active one can be reached."
     return ""
 

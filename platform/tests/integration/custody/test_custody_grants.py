@@ -126,6 +126,14 @@ async def test_only_a_machine_that_is_held_can_be_reached(site: Site) -> None:
     assert (answer.status_code, answer.json()["code"]) == (409, "state_conflict")
 
 
+async def test_a_machine_that_is_set_aside_is_its_holder_s_to_clean(site: Site) -> None:
+    aside = "UPDATE allocations SET status = 'cleanup_blocked' WHERE id = $1"
+    await site.platform.db.execute(aside, site.allocations[0])
+    path = f"/allocations/{site.allocations[0]}/access-grants"
+    answer = await site.post(path, {"public_key": USER_KEY}, site.operator)
+    assert answer.is_success, answer.text
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
