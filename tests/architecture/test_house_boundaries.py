@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 # Who may boot machines: the demo, the measurements, the system tests, what they stand on, and the
 # lab's own.
 LAB_GUESTS = (
-    "bench/", "lab/", "tests/support/agent_hosts", "tests/support/slurm_install", "tests/system/",
+    "bench/", "lab/", "tests/support/agent_hosts", "tests/support/slurm_", "tests/system/",
     "tools/demo", "tools/ground", "tools/slurm_", "tools/suites",
 )  # fmt: skip
 
