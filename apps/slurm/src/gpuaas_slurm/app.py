@@ -34,6 +34,7 @@ from gpuaas_slurm.plan import planning, repairs
 from gpuaas_slurm.services import Services
 from gpuaas_slurm.steps.clean import absence_report, retired_report
 from gpuaas_slurm.steps.nodes import RELEASE
+from gpuaas_slurm.words import counted
 
 SLUG = "slurm"
 
@@ -45,6 +46,7 @@ def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
     """The app, with what it asks of the platform."""
     running = _seen_as(InstanceStatus.RUNNING, services)
     drained = _seen_as(InstanceStatus.RUNNING, services, MemberStatus.DRAINED)
+    open_again = _seen_as(InstanceStatus.RUNNING, services, MemberStatus.READY)
 
     def procedure(steps: Steps, finish: Finish = running) -> Procedure:
         async def load(ctx: Context) -> Sequence[Step | Together]:
@@ -59,7 +61,7 @@ def slurm_app(services: Services, slug: str = SLUG) -> App[Seen]:
             "deploy": procedure(deploy, _deployed(running)),
             "add_worker": procedure(add_worker),
             "drain_worker": procedure(drain_worker, drained),
-            "resume_worker": procedure(resume_worker),
+            "resume_worker": procedure(resume_worker, open_again),
             "remove_worker": procedure(remove_worker, _removed),
             "replace_worker": procedure(replace_worker, _removed),
             "stop": procedure(stop, _seen_as(InstanceStatus.STOPPED, services)),
@@ -99,8 +101,13 @@ def _seen_as(
         # What the operation leads to is true when it ends, which is when this is told.
         version = ctx.operation.target_version or ctx.instance.app_version
         release = ctx.instance.runtime_version or ctx.kept.get(RELEASE, "")
+        aside = ctx.instance.status is InstanceStatus.CLEANUP_BLOCKED
         become = ctx.instance.model_copy(
-            update={"status": status, "app_version": version, "runtime_version": release}
+            update={
+                "status": ctx.instance.status if aside else status,
+                "app_version": version,
+                "runtime_version": release,
+            }
         )
         own = {} if member is None else {ctx.operation.member_id: {"status": member}}
         members = tuple(one.model_copy(update=own.get(one.id)) for one in ctx.members)
@@ -108,7 +115,9 @@ def _seen_as(
         seen = ctx.kept.get("seen")
         if not isinstance(seen, Seen):
             seen = await everything_seen(services, ctx.machines, wanted)
-        return _others(ctx, health(wanted, seen))
+        facts = health(wanted, seen)
+        # One that is open again is as it is seen: a failure before may have left another word.
+        return facts if member is MemberStatus.READY else _others(ctx, facts)
 
     return finish
 
@@ -153,7 +162,8 @@ async def _gone(ctx: Context) -> Facts:
     reports = await asyncio.gather(*(absence_report(ctx, member) for member in ctx.members))
     absent = [one for one in reports if one.absence and one.absence.runtime_verified_absent]
     whole = len(absent) == len(reports)
-    summary = f"Decommissioned: nothing is left of {len(absent)} of {len(reports)} members."
+    members = counted(len(reports), "member")
+    summary = f"Decommissioned: nothing is left of {len(absent)} of {members}."
     severity = Severity.INFO if whole else Severity.ERROR
     instance = InstanceReport(
         health=Health.DRAINED if whole else Health.FAILED,

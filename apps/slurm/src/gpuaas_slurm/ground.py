@@ -41,11 +41,15 @@ class Ground:
     def __init__(self, machines: Machines, target: Target) -> None:
         self.machines = machines
         self.target = target
-        self.sites = sites_of(target)
+        self.sites = tuple(site for site in sites_of(target) if not site.set_aside)
+        self.aside = tuple(site for site in sites_of(target) if site.set_aside)
+        """Machines that are no part of the cluster any more and not known to be clean."""
         self.left_out: dict[str, StepFailure] = {}
         """Machines the work goes on without, and why; by allocation."""
         self.may_leave_out: Callable[[Site, StepFailure], bool] = lambda *_: False
         """Whether the work may go on without a machine that failed; said by the operation."""
+        self.needs_worker = True
+        """Whether the work is for nothing without a single worker."""
         self.associations: tuple[Association, ...] | None = None
         """Accounting's tree as the step before saw or made it (empty: its database is new), for the
         one that asks next."""
@@ -71,9 +75,9 @@ class Ground:
         return tuple(site for site in sites if site.allocation_id not in self.left_out)
 
     def leave_out(self, site: Site, failure: StepFailure) -> bool:
-        """Go on without a machine, if the operation may; one worker at least has to stay."""
+        """Go on without a machine, if the operation may and what is left makes sense."""
         others = [one for one in self.workers if one.allocation_id != site.allocation_id]
-        if not others or not self.may_leave_out(site, failure):
+        if (self.needs_worker and not others) or not self.may_leave_out(site, failure):
             return False
         self.left_out[site.allocation_id] = failure
         return True

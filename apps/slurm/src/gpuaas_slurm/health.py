@@ -26,6 +26,8 @@ from gpuaas_slurm.observe import Seen, SiteSeen
 from gpuaas_slurm.onmachine.scripts import UNITS
 from gpuaas_slurm.settings import settings_of
 from gpuaas_slurm.sites import CONTROLLER, WORKER
+from gpuaas_slurm.steps.clean import absence_of
+from gpuaas_slurm.words import counted
 
 OURS: Final = "gpuaas:"
 """How the reasons of drains we set begin; every other drain is somebody else's."""
@@ -59,7 +61,10 @@ SEVERITY: Final = {
 def health(target: Target, seen: Seen) -> Facts:
     """Say what is true."""
     report = stopped_report if _stopped(target) else member_report
-    members = tuple(report(member, seen) for member in target.members)
+    members = tuple(
+        (aside_report if member.status is MemberStatus.CLEANUP_BLOCKED else report)(member, seen)
+        for member in target.members
+    )
     return Facts(instance_report(target, seen, members), members)
 
 
@@ -96,6 +101,28 @@ def stopped_report(member: Member, seen: Seen) -> MemberReport:
         )
     found = Health.UNREACHABLE if site.look is None else Health.DRAINED
     return MemberReport(member_id=member.id, health=found, conditions=conditions)
+
+
+def aside_report(member: Member, seen: Seen) -> MemberReport:
+    """Say what is left of a member that was given up; once nothing is, that is the proof."""
+    site = seen.site(member.allocation_id)
+    if site.look is None or site.left is None:
+        conditions = member_conditions(member, site, seen) if site.look is None else []
+        return MemberReport(member_id=member.id, health=Health.UNREACHABLE, conditions=conditions)
+    left = ", ".join(f"{kind} {thing}" for kind, found in site.left.items() for thing in found)
+    conditions = [
+        ConditionReport(
+            type="left_behind",
+            message=f"Something of the cluster is still there: {left}"[:2000],
+            next_action="Reconcile takes it off.",
+        )
+    ]
+    return MemberReport(
+        member_id=member.id,
+        health=Health.FAILED if left else Health.DRAINED,
+        conditions=conditions if left else [],
+        absence=absence_of(site.left),
+    )
 
 
 def member_conditions(member: Member, site: SiteSeen, seen: Seen) -> list[ConditionReport]:
@@ -144,7 +171,7 @@ def instance_report(
 ) -> InstanceReport:
     """Say what is true of the whole."""
     found, summary = _instance_health(target, seen, members)
-    stopped = _stopped(target)
+    stopped = _stopped(target) or _aside(target)
     running = found in {Health.HEALTHY, Health.DRAINED}
     status = None
     if target.instance.status in OPERATED and not stopped and seen.scheduler is not None:
@@ -173,12 +200,19 @@ def _stopped(target: Target) -> bool:
     return target.instance.status is InstanceStatus.STOPPED
 
 
+def _aside(target: Target) -> bool:
+    return target.instance.status is InstanceStatus.CLEANUP_BLOCKED
+
+
 def _instance_health(
     target: Target, seen: Seen, members: tuple[MemberReport, ...]
 ) -> tuple[Health, str]:
     controllers = {member.id for member in target.of(CONTROLLER)}
     if _stopped(target):
         return Health.DRAINED, "Stopped: no daemon runs, configuration and accounting are kept."
+    if _aside(target):
+        what = counted(len(members), "machine is", "machines are")
+        return Health.FAILED, f"Given up: {what} set aside, not known to be clean."
     if any(r.health is Health.UNREACHABLE for r in members if r.member_id in controllers):
         return Health.UNREACHABLE, "The controller's machine cannot be asked."
     if seen.scheduler is None:
@@ -187,9 +221,11 @@ def _instance_health(
     bad = [r for r in members if r.health not in {Health.HEALTHY, Health.DRAINED}]
     open_ones = sum(node.schedulable for node in seen.scheduler.nodes)
     running = sum(job.running for job in seen.scheduler.jobs)
-    counts = f"{open_ones} of {len(seen.scheduler.nodes)} nodes take jobs, {running} jobs run"
+    nodes = counted(len(seen.scheduler.nodes), "node takes jobs", "nodes take jobs")
+    counts = f"{open_ones} of {nodes}, {counted(running, 'job runs', 'jobs run')}"
     if bad:
-        return Health.DEGRADED, f"{len(bad)} of {len(members)} members need attention; {counts}."
+        need = counted(len(members), "member needs attention", "members need attention")
+        return Health.DEGRADED, f"{len(bad)} of {need}; {counts}."
     if not workers:
         return Health.HEALTHY, "The controller answers; it has no workers yet."
     return Health.HEALTHY, f"{counts}."

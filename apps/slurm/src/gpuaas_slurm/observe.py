@@ -27,7 +27,9 @@ from gpuaas_slurm.onmachine.look import LookError, MachineLook, machine_look
 from gpuaas_slurm.onmachine.scripts import LOOK
 from gpuaas_slurm.people import AccountingPlan, accounting_plan
 from gpuaas_slurm.services import Services
+from gpuaas_slurm.settings import PackageSource, settings_of
 from gpuaas_slurm.sites import Site, sites_of
+from gpuaas_slurm.steps.clean import residue
 from gpuaas_slurm.version import OLDEST, V24_11, SlurmVersion
 
 SECONDS = 45.0
@@ -42,6 +44,8 @@ class SiteSeen:
     look: MachineLook | None = None
     record: Record | None = None
     failure: str = ""
+    left: Mapping[str, list[str]] | None = None
+    """What is left of a cluster where nothing should be; None where that was not asked."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +101,14 @@ async def cluster_seen(machines: Machines, target: Target) -> Seen:
     sites = {site.allocation_id: site for site in sites_of(target)}
     questions = _questions(target)
     answers: dict[str, str] = {}
+    kept = settings_of(target.instance).packages is PackageSource.INSTALLED
 
     async def one(allocation_id: str) -> SiteSeen:
         asked = questions if sites[allocation_id].controller else ()
         found, answers[allocation_id] = await _site(machines, sites[allocation_id], asked)
-        return found
+        if not sites[allocation_id].set_aside:
+            return found
+        return replace(found, left=await residue(machines, allocation_id, kept=kept))
 
     seen = await machines.each(sites, lambda machine: one(machine.allocation_id))
     found = {

@@ -18,8 +18,9 @@ from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, DROP_INS, MUNGE_KEY
 from gpuaas_slurm.operations.scope import Scope, scope_of
 from gpuaas_slurm.people import machine_plan
 from gpuaas_slurm.services import Services
-from gpuaas_slurm.settings import settings_of
+from gpuaas_slurm.settings import PackageSource, settings_of
 from gpuaas_slurm.sites import Site, sites_of
+from gpuaas_slurm.steps.clean import Cleaned
 from gpuaas_slurm.steps.daemons import (
     Database,
     Munge,
@@ -29,6 +30,7 @@ from gpuaas_slurm.steps.daemons import (
     Slurmdbd,
     fresh,
 )
+from gpuaas_slurm.steps.leave import Forgotten
 from gpuaas_slurm.steps.nodes import Admitted, Registered
 from gpuaas_slurm.steps.people import People
 from gpuaas_slurm.steps.prepare import Configure, MungeKey, drifted, unwanted
@@ -38,8 +40,10 @@ IN_HAND = frozenset(
     {MemberStatus.REQUESTED, MemberStatus.RECONCILING, MemberStatus.REMOVING, MemberStatus.REMOVED}
 )
 ORDER = ("configure", "key", "munge", "mariadb", "slurmdbd", "slurmctld", "people",
-         "slurmd", "slurmd_again", "register", "admit")  # fmt: skip
+         "slurmd", "slurmd_again", "register", "admit", "clean", "forget")  # fmt: skip
 """Repairs in the order in which daemons need each other."""
+ASKED_FOR = frozenset({"clean", "forget"})
+"""Repairs nobody makes unasked: what was given up may be all that is left of somebody's work."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +63,16 @@ def planning(services: Services) -> Callable[[Target, Seen, datetime], Plan]:
             return Plan()
         if _failed_lately(target, now):
             return Plan()
-        return repairs(services, target, seen)
+        return repairs(services, target, seen, without=ASKED_FOR)
 
     return plan
 
 
-def repairs(services: Services, target: Target, seen: Seen) -> Plan:
-    """Everything that can be repaired now."""
-    found = findings(target, seen)
+def repairs(
+    services: Services, target: Target, seen: Seen, without: frozenset[str] = frozenset()
+) -> Plan:
+    """Everything that can be repaired now, except for what is `without`."""
+    found = [one for one in findings(target, seen) if one.repair not in without]
     shared = _Shared(services)
     steps: list[Step] = []
     for repair in ORDER:
@@ -79,11 +85,11 @@ def repairs(services: Services, target: Target, seen: Seen) -> Plan:
 def findings(target: Target, seen: Seen) -> list[Finding]:
     """Everything that is not as it should be and can be repaired."""
     document = seen.document
+    found = [one for site in sites_of(target) if site.set_aside for one in _aside(site, seen)]
     if document is None or target.instance.status is InstanceStatus.STOPPED:
-        return []
+        return found
     document = renewed(document, settings_of(target.instance))
-    free = [site for site in sites_of(target) if not _in_hand(site)]
-    found: list[Finding] = []
+    free = [site for site in sites_of(target) if not _in_hand(site) and not site.set_aside]
     for site in free:
         one = seen.site(site.allocation_id)
         if one.look is not None and one.record is not None:
@@ -113,7 +119,9 @@ class Repair(Step):
         """As the step itself says; true where no machine is left that is free."""
         scope = self._shared.scope(ctx)
         free = await self._shared.free(ctx)
-        sites = [s for s in scope.ground.sites if s.allocation_id in self.allocation_ids & free]
+        mine = self.allocation_ids & free
+        known = (*scope.ground.sites, *scope.ground.aside)
+        sites = [site for site in known if site.allocation_id in mine]
         if not sites:
             ctx.say("Another operation has the machine in hand.")
             return True
@@ -161,6 +169,12 @@ _REPAIRS: dict[str, Callable[[Scope, list[Site]], Step]] = {
     "slurmd_again": lambda scope, sites: Restarted(scope.ground, sites, "slurmd"),
     "register": lambda scope, sites: Registered(scope.ground, scope.maker, sites),
     "admit": lambda scope, sites: Admitted(scope.ground, scope.maker, sites),
+    "clean": lambda scope, sites: Cleaned(
+        scope.ground,
+        sites,
+        kept_packages=settings_of(scope.ctx.instance).packages is PackageSource.INSTALLED,
+    ),
+    "forget": lambda scope, sites: Forgotten(scope.ground, scope.maker, sites),
 }
 
 
@@ -175,6 +189,18 @@ def _failed_lately(target: Target, now: datetime) -> bool:
         and now - condition.since < BACK_OFF
         for condition in target.instance.conditions
     )
+
+
+def _aside(site: Site, seen: Seen) -> Iterable[Finding]:
+    """What a machine that was given up still has, and what still knows it."""
+    one = seen.site(site.allocation_id)
+    if one.look is None:
+        return
+    if one.left:
+        text = f"{site.node or site.allocation_id} was given up, and something is left there"
+        yield Finding("clean", site.allocation_id, text)
+    if site.node and seen.scheduler is not None and seen.scheduler.node(site.node) is not None:
+        yield Finding("forget", site.allocation_id, f"{site.node} was given up, and is known")
 
 
 def _machine(site: Site, one: SiteSeen, document: ClusterDocument) -> Iterable[Finding]:

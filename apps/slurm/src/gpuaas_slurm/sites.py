@@ -7,7 +7,7 @@ nothing here asks a machine.
 from dataclasses import dataclass
 
 from gpuaas_sdk import PermanentFailure, Target
-from gpuaas_sdk.contract import Member
+from gpuaas_sdk.contract import Member, MemberStatus
 
 CONTROLLER, WORKER, LOGIN = "controller", "worker", "login"
 
@@ -32,6 +32,11 @@ class Site:
     def worker(self) -> bool:
         """Jobs run here."""
         return self.has(WORKER)
+
+    @property
+    def set_aside(self) -> bool:
+        """Nothing of it is part of the cluster any more, and it is not known to be clean."""
+        return all(member.status is MemberStatus.CLEANUP_BLOCKED for member in self.members)
 
     @property
     def node(self) -> str:

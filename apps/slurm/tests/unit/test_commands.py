@@ -228,6 +228,9 @@ async def test_a_refused_change_carries_the_command_and_its_end(release: str) ->
     with pytest.raises(SlurmCommandError, match="Requested nodes are busy") as raised:
         await Slurm(run, RELEASES[release]).node_delete("worker-7")
     assert "`scontrol delete NodeName=worker-7` ended with 1" in str(raised.value)
+    assert raised.value.code == "command_failed"
+    assert raised.value.detail["exit_code"] == 1
+    assert raised.value.detail["command"] == "scontrol delete NodeName=worker-7"
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"nodes": 3}', '{"nodes": [{"name": "n1"}]}', "[]"])

@@ -10,16 +10,18 @@ from slurm_world import member, target
 from gpuaas_sdk import (
     Client,
     Machines,
+    MachineUnreachable,
     PermanentFailure,
     ScriptFailed,
     StepFailure,
     TemporaryFailure,
 )
-from gpuaas_sdk.contract import Operation
+from gpuaas_sdk.contract import MemberStatus, Operation
 from gpuaas_sdk.machines import About, Order, Output
 from gpuaas_slurm.ground import Ground
 from gpuaas_slurm.onmachine.scripts import LOOK, Script
 from gpuaas_slurm.operations.deploy import leaving_out
+from gpuaas_slurm.operations.whole import left_behind
 from gpuaas_slurm.sites import Site
 
 BROKEN = PermanentFailure("script_failed", "dpkg is broken")
@@ -121,6 +123,33 @@ async def test_the_controller_is_never_left_out_nor_the_last_worker() -> None:
         await made.each(made.sites, failing(n1=BROKEN))
     with pytest.raises(PermanentFailure):
         await made.each(made.sites, failing(n2=BROKEN, n3=BROKEN, n4=BROKEN))
+
+
+async def test_a_decommission_goes_on_without_machines_that_cannot_be_asked() -> None:
+    gone = MachineUnreachable("alloc_n1", "no route")
+    for attempt, kept in ((1, False), (3, True)):
+        made = ground()
+        operation: Any = Attempt(attempt)
+        made.may_leave_out, made.needs_worker = left_behind(operation), False
+        work = failing(n1=gone, n2=gone, n3=gone, n4=gone)
+        if not kept:
+            with pytest.raises(TemporaryFailure):
+                await made.each(made.sites, work)
+            continue
+        assert await made.each(made.sites, work) == {}
+        assert len(made.left_out) == 4
+        with pytest.raises(PermanentFailure):
+            await ground().each(made.sites, failing(n2=BROKEN))
+
+
+async def test_a_machine_that_was_given_up_is_no_part_of_the_cluster() -> None:
+    wanted = target()
+    aside = member("n2", "worker", MemberStatus.CLEANUP_BLOCKED)
+    made = Ground(
+        Machines(Client("http://127.0.0.1:9")), replace(wanted, members=(wanted.members[0], aside))
+    )
+    assert [site.node for site in made.sites] == ["n1"]
+    assert [site.node for site in made.aside] == ["n2"]
 
 
 async def test_a_bug_is_no_failure_of_a_machine() -> None:

@@ -159,3 +159,32 @@ def test_a_large_cluster_stays_within_what_the_platform_takes() -> None:
     assert facts.instance is not None
     assert facts.instance.adapter_detail is not None
     assert len(json.dumps(facts.instance.adapter_detail.detail)) < 64 * 1024
+
+
+def test_of_a_member_that_was_given_up_it_is_said_what_is_left_or_that_nothing_is() -> None:
+    whole = seen()
+
+    def told(left: dict[str, list[str]] | None) -> MemberReport:
+        site = replace(whole.sites["alloc_n2"], left=left)
+        found = replace(whole, sites={**whole.sites, "alloc_n2": site})
+        return worker_of(found, MemberStatus.CLEANUP_BLOCKED)
+
+    dirty, clean, unasked = told({"unit": ["slurmd active"]}), told({}), told(None)
+    assert dirty.absence is not None
+    assert not dirty.absence.runtime_verified_absent
+    assert dirty.conditions is not None
+    assert "unit slurmd active" in dirty.conditions[0].message
+    assert clean.absence is not None
+    assert clean.absence.runtime_verified_absent
+    assert unasked.absence is None
+    assert {one.status for one in (dirty, clean, unasked)} == {None}
+
+
+def test_an_instance_that_was_given_up_is_not_said_to_be_silent() -> None:
+    wanted = target(InstanceStatus.CLEANUP_BLOCKED)
+    blocked = member("n2", "worker", MemberStatus.CLEANUP_BLOCKED)
+    facts = health(replace(wanted, members=(blocked,)), Seen(scheduler_failure="no controller"))
+    assert facts.instance is not None
+    assert (facts.instance.status, facts.instance.conditions) == (None, [])
+    assert facts.instance.adapter_detail is not None
+    assert "1 machine is set aside" in facts.instance.adapter_detail.summary

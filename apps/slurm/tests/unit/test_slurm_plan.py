@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from slurm_world import NOW, WORKER, changed, job, look, node, seen, target
 
-from gpuaas_sdk import Client, Context, Log, Machines, MemoryState
+from gpuaas_sdk import Client, Context, Log, Machines, MemoryState, Target
 from gpuaas_sdk.contract import Condition, InstanceStatus, Member, MemberStatus, Operation
 from gpuaas_slurm.observe import Seen, SiteSeen
 from gpuaas_slurm.onmachine.look import FileSeen, UnitSeen
@@ -87,6 +87,35 @@ def test_a_member_another_operation_has_in_hand_is_left_to_it(status: MemberStat
     wanted = replace(wanted, members=(wanted.members[0], busy))
     broken = changed("alloc_n2", units={})
     assert findings(wanted, broken) == []
+
+
+def set_aside(status: InstanceStatus = InstanceStatus.RUNNING) -> Target:
+    wanted = target(status)
+    blocked = wanted.members[1].model_copy(update={"status": MemberStatus.CLEANUP_BLOCKED})
+    return replace(wanted, members=(wanted.members[0], blocked))
+
+
+def left(**found: list[str]) -> Seen:
+    whole = seen()
+    sites = {**whole.sites, "alloc_n2": replace(whole.sites["alloc_n2"], left=found)}
+    return replace(whole, sites=sites)
+
+
+def test_a_machine_that_was_given_up_is_cleaned_and_forgotten_and_never_repaired() -> None:
+    broken = left(unit=["slurmd active"])
+    found = [(one.repair, one.allocation_id) for one in findings(set_aside(), broken)]
+    assert found == [("clean", "alloc_n2"), ("forget", "alloc_n2")]
+    assert all("n2 was given up" in one.reason for one in findings(set_aside(), broken))
+
+
+def test_nobody_cleans_unasked_what_was_given_up() -> None:
+    assert planning(SERVICES)(set_aside(), left(unit=["slurmd active"]), NOW).converged
+
+
+def test_of_a_machine_that_was_given_up_and_cannot_be_asked_nothing_follows() -> None:
+    whole = seen()
+    silent = replace(whole, sites={**whole.sites, "alloc_n2": SiteSeen(failure="no route")})
+    assert findings(set_aside(), silent) == []
 
 
 def test_a_stopped_cluster_stays_stopped() -> None:

@@ -11,6 +11,7 @@ from gpuaas_sdk.contract import AppInstance
 from gpuaas_slurm.command.controller import config_of, options_add
 from gpuaas_slurm.command.exit import CommandError, described
 from gpuaas_slurm.config import Config, ConfigError, private_key_load
+from gpuaas_slurm.words import counted
 
 HELP = """\
 Say whether a controller with this configuration can work.
@@ -77,4 +78,5 @@ async def examined(config: Config) -> AsyncIterator[Finding]:
     except GpuaasError as error:
         yield Finding(False, f"{config.url}: {error}", "check the address, the key and its roles")
         return
-    yield Finding(True, f"{config.url} lets it in; {len(served)} instances of {config.slug}")
+    found = f"{counted(len(served), 'instance')} of {config.slug}"
+    yield Finding(True, f"{config.url} lets it in; {found}")

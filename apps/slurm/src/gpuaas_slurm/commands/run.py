@@ -3,7 +3,9 @@
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
+
+from gpuaas_sdk import TemporaryFailure
 
 T = TypeVar("T")
 Rows = list[dict[str, Any]]
@@ -33,23 +35,32 @@ class Result:
 Runner = Callable[[Sequence[str]], Awaitable[Result]]
 
 
-class SlurmCommandError(Exception):
-    """A command of Slurm's ended with an error."""
+class SlurmCommandError(TemporaryFailure):
+    """A command of Slurm's ended with an error; a step that knows no better may let it pass."""
+
+    told_as: ClassVar[str] = "command_failed"
 
     def __init__(self, result: Result, reason: str = "") -> None:
         self.result = result
         said = (result.stderr.strip() or result.stdout.strip())[-TAIL:]
+        command = " ".join(result.argv)
         super().__init__(
-            f"`{' '.join(result.argv)}` ended with {result.exit_code}: {reason or said}"
+            self.told_as,
+            f"`{command}` ended with {result.exit_code}: {reason or said}",
+            detail={"command": command, "exit_code": result.exit_code, "output": said},
         )
 
 
 class ControllerSilentError(SlurmCommandError):
     """The controller or accounting does not answer; nothing can be said of the cluster."""
 
+    told_as = "controller_silent"
+
 
 class UnexpectedOutputError(SlurmCommandError):
     """A command succeeded with an output nobody here understands."""
+
+    told_as = "answer_unreadable"
 
 
 async def answer_json(run: Runner, argv: Sequence[str], key: str) -> tuple[Rows, Result]:

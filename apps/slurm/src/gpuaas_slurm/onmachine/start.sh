@@ -43,12 +43,17 @@ begin() {
 tries=3
 began=$(date +%s)
 until begin; do
+    if [ "$(systemctl show -P LoadState "$UNIT")" = masked ]; then
+        echo "$UNIT is masked, somebody forbade it to start: systemctl unmask $UNIT"
+        exit 1
+    fi
     tries=$((tries - 1))
     took=$(($(date +%s) - began))
     if [ "$tries" -eq 0 ] || [ "$took" -gt 30 ]; then
         result=$(systemctl show -P Result "$UNIT")
+        # Few lines of its journal: what systemctl said before them must not scroll away.
+        journalctl --no-pager --output=cat --lines=8 --unit="$UNIT"
         echo "$UNIT does not run: $result"
-        journalctl --no-pager --output=cat --lines=15 --unit="$UNIT"
         [ "$result" = timeout ] || [ "$took" -gt 30 ] || exit 1
         # It waits for something that went away meanwhile: the next attempt begins with that.
         echo "$UNIT did not answer in time; its last words: $(

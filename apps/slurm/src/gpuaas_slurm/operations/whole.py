@@ -1,10 +1,12 @@
 """The cluster as a whole: stop, start, restart, decommission."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from gpuaas_sdk import Step
+from gpuaas_sdk import MachineUnreachable, Step, StepFailure
+from gpuaas_sdk.contract import Operation
 from gpuaas_slurm.operations.scope import Scope
 from gpuaas_slurm.settings import PackageSource, settings_of
+from gpuaas_slurm.sites import Site
 from gpuaas_slurm.steps.clean import Cleaned
 from gpuaas_slurm.steps.daemons import (
     Database,
@@ -14,6 +16,7 @@ from gpuaas_slurm.steps.daemons import (
     Slurmd,
     Slurmdbd,
     Stopped,
+    TakenDown,
 )
 from gpuaas_slurm.steps.nodes import Registered
 from gpuaas_slurm.steps.prepare import Preflight
@@ -25,7 +28,8 @@ HEAD_DOWN = ("slurmctld", "slurmdbd", "mariadb", "munge")
 
 def stop(scope: Scope) -> Sequence[Step]:
     """Workers first, the database last; nothing starts again by itself."""
-    return [Quiet(scope.ground, scope.ctx.operation.input.get("jobs", "refuse")), *_down(scope)]
+    choice = scope.ctx.operation.input.get("jobs", "refuse")
+    return [Quiet(scope.ground, choice), *_down(scope, Stopped)]
 
 
 def start(scope: Scope) -> Sequence[Step]:
@@ -64,21 +68,39 @@ def restart(scope: Scope) -> Sequence[Step]:
 
 
 def decommission(scope: Scope) -> Sequence[Step]:
-    """Down in reverse order, everything taken off, and a probe on every machine."""
+    """Down in reverse order, everything taken off, and a probe on every machine.
+
+    Also of what one before left: machines that could not be asked then, the controller's gone.
+    """
+    ground = scope.ground
+    ground.sites += ground.aside
+    ground.may_leave_out, ground.needs_worker = left_behind(scope.ctx.operation), False
     kept = settings_of(scope.ctx.instance).packages is PackageSource.INSTALLED
+    headed = any(site.controller for site in ground.sites)
     return [
-        Quiet(scope.ground, "cancel"),
-        *_down(scope),
-        Cleaned(scope.ground, scope.ground.sites, kept_packages=kept),
+        *([Quiet(ground, "cancel")] if headed else []),
+        *_down(scope, TakenDown),
+        Cleaned(ground, ground.sites, kept_packages=kept),
         KeyRevoked(scope.maker.services),
     ]
 
 
-def _down(scope: Scope) -> list[Step]:
+def left_behind(operation: Operation) -> Callable[[Site, StepFailure], bool]:
+    """A machine that cannot be asked holds up no other: once trying again did not help, the rest is
+    taken down, and of this one is said that nothing is known."""
+    last = operation.attempt >= operation.max_attempts
+    return lambda _, failure: last and isinstance(failure, MachineUnreachable)
+
+
+def _down(scope: Scope, stopped: type[Stopped]) -> list[Step]:
     ground = scope.ground
+    heads = tuple(site for site in ground.sites if site.controller)
     others = tuple(site for site in ground.sites if not site.controller)
-    steps: list[Step] = [Stopped(ground, ground.workers, ("slurmd",))] if ground.workers else []
-    steps.append(Stopped(ground, (ground.controller,), HEAD_DOWN))
+    steps: list[Step] = []
+    if ground.workers:
+        steps.append(stopped(ground, ground.workers, ("slurmd",)))
+    if heads:
+        steps.append(stopped(ground, heads, HEAD_DOWN))
     if others:
-        steps.append(Stopped(ground, others, ("munge",)))
+        steps.append(stopped(ground, others, ("munge",)))
     return steps

@@ -8,6 +8,7 @@ from gpuaas_sdk import Context, Step
 from gpuaas_slurm.ground import Ground
 from gpuaas_slurm.onmachine.look import MachineLook
 from gpuaas_slurm.sites import Site
+from gpuaas_slurm.words import counted
 
 
 class OnSites(Step):
@@ -22,6 +23,7 @@ class OnSites(Step):
     def __init__(self, ground: Ground, sites: Iterable[Site]) -> None:
         self.ground = ground
         self._sites = tuple(sites)
+        self._gone: set[str] = set()
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -30,16 +32,23 @@ class OnSites(Step):
 
     async def check(self, ctx: Context) -> bool:
         """Whether it is so on every machine."""
-        return not await self.open_sites(ctx)
+        self._gone = set(self.ground.left_out)
+        if await self.open_sites(ctx):
+            return False
+        if lost := self._lost():
+            ctx.say(f"It was so already{lost}")
+        return True
 
     async def do(self, ctx: Context) -> None:
         """Make it so where it is not."""
         missing = await self.open_sites(ctx)
-        before = set(self.ground.left_out)
         await self.ground.each(missing, lambda site: self.make(ctx, site))
-        lost = {one: why for one, why in self.ground.left_out.items() if one not in before}
-        told = "".join(f"; left out {one}: {why.message[:500]}" for one, why in lost.items())
-        ctx.say(self.told(list(self.ground.present(missing))) + told)
+        ctx.say(self.told(list(self.ground.present(missing))) + self._lost())
+
+    def _lost(self) -> str:
+        """The machines that were left out since the step was looked at first, and why."""
+        lost = {one: why for one, why in self.ground.left_out.items() if one not in self._gone}
+        return "".join(f"; left out {one}: {why.message[:500]}" for one, why in lost.items())
 
     async def open_sites(self, ctx: Context) -> list[Site]:
         """The machines where it is not so."""
@@ -52,7 +61,7 @@ class OnSites(Step):
 
     def told(self, sites: list[Site]) -> str:
         """One sentence about what was done."""
-        return f"on {len(sites)} machine{'' if len(sites) == 1 else 's'}"
+        return f"on {counted(len(sites), 'machine')}"
 
     @abstractmethod
     async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:

@@ -1,6 +1,6 @@
 """The end of a machine's part: everything taken off, and a probe that looks for what is left."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gpuaas_sdk import Context, MachineUnreachable, StepFailure
 from gpuaas_sdk.contract import AbsenceReport, Member, MemberReport, MemberStatus
@@ -54,6 +54,13 @@ async def residue(machines: Machines, allocation_id: str, *, kept: bool) -> dict
     return residue_found(ran.stdout)
 
 
+def absence_of(left: Mapping[str, list[str]]) -> AbsenceReport:
+    """What the probe looked at and found, as it is told."""
+    looked = ["processes", "units", "packages", "users", "groups", "files", "ports", HOME]
+    evidence = {"left": dict(left), "looked_at": looked}
+    return AbsenceReport(runtime_verified_absent=not left, evidence=evidence)
+
+
 async def absence_report(ctx: Context, member: Member) -> MemberReport:
     """What was looked at, and whether nothing was found. Not asked is not absent."""
     kept = settings_of(ctx.instance).packages is PackageSource.INSTALLED
@@ -64,12 +71,8 @@ async def absence_report(ctx: Context, member: Member) -> MemberReport:
         absence = AbsenceReport(runtime_verified_absent=False, evidence={told: str(failure)})
         blocked = MemberStatus.CLEANUP_BLOCKED
         return MemberReport(member_id=member.id, status=blocked, absence=absence)
-    looked = ["processes", "units", "packages", "users", "groups", "files", "ports", HOME]
-    absence = AbsenceReport(
-        runtime_verified_absent=not left, evidence={"left": left, "looked_at": looked}
-    )
     status = MemberStatus.CLEANUP_BLOCKED if left else MemberStatus.REMOVED
-    return MemberReport(member_id=member.id, status=status, absence=absence)
+    return MemberReport(member_id=member.id, status=status, absence=absence_of(left))
 
 
 async def retired_report(ctx: Context, member: Member) -> MemberReport:

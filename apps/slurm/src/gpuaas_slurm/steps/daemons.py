@@ -203,3 +203,13 @@ class Stopped(OnSites):
     def title(self) -> str:
         """Named after what stops, since an operation stops several."""
         return f"{self.name}_{self.units[0]}"
+
+
+class TakenDown(Stopped):
+    """The same for good. A machine that was cleaned since has its own services back: they stay."""
+
+    async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
+        """Whether none of them runs, where anything of the cluster is."""
+        if await self.ground.record(site) is None:
+            return True
+        return await super().holds(ctx, site, look)

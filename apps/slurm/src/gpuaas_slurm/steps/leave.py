@@ -14,6 +14,7 @@ from gpuaas_slurm.commands import Job, Node, Slurm
 from gpuaas_slurm.health import OURS
 from gpuaas_slurm.hostlist import compress
 from gpuaas_slurm.steps.nodes import PAUSE, OnNodes
+from gpuaas_slurm.words import counted
 
 WEEK = 7 * 86_400
 POLL_SECONDS = 1.0
@@ -173,7 +174,7 @@ class RecordsEnded(OnKnownNodes):
                     detail={"jobs": [job.id for job in waiting][:LISTED]},
                 )
             await ctx.tell(
-                f"the scheduler still remembers {len(naming)} jobs that ran there"
+                f"the scheduler still remembers {counted(len(naming), 'job')} that ran there"
                 f" ({', '.join(str(job.id) for job in naming[:LISTED])})"
             )
             ctx.safe_point()

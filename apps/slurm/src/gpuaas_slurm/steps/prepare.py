@@ -25,6 +25,7 @@ from gpuaas_slurm.preflight import Problem, Subject, problems_of, summary
 from gpuaas_slurm.render import RenderedFile
 from gpuaas_slurm.sites import Site
 from gpuaas_slurm.steps.base import OnSites
+from gpuaas_slurm.words import counted
 
 
 class Preflight(Step):
@@ -84,7 +85,7 @@ class Preflight(Step):
                 summary(problems),
                 detail={"problems": [msgspec.to_builtins(problem) for problem in problems]},
             )
-        ctx.say(f"{len(self.sites)} machines examined, nothing in the way")
+        ctx.say(f"{counted(len(self.sites), 'machine')} examined, nothing in the way")
 
 
 class Install(OnSites):

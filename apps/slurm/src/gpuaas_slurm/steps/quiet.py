@@ -7,6 +7,7 @@ from gpuaas_sdk import Context, PermanentFailure, Step, TemporaryFailure
 from gpuaas_slurm.commands import Job, SlurmCommandError
 from gpuaas_slurm.ground import Ground
 from gpuaas_slurm.steps.leave import LISTED, jobs_end
+from gpuaas_slurm.words import counted
 
 
 class Quiet(Step):
@@ -31,21 +32,23 @@ class Quiet(Step):
             listed = "; ".join(f"{job.id} of {job.user}" for job in staying[:LISTED])
             raise PermanentFailure(
                 "jobs_run",
-                f"{len(staying)} jobs run: {listed}. Ask again and choose whether they are put"
-                " back into the queue or cancelled, or wait for their end.",
+                f"{counted(len(staying), 'job runs', 'jobs run')}: {listed}. Ask again and choose"
+                " whether they are put back into the queue or cancelled, or wait for their end.",
                 detail={"jobs": [job.id for job in staying][:LISTED]},
             )
         await jobs_end(await self.ground.slurm(), staying, self.choice)
         while running := await self._running():
-            await ctx.tell(f"{len(running)} jobs end")
+            await ctx.tell(counted(len(running), "job ends", "jobs end"))
             ctx.safe_point()
             await asyncio.sleep(0.5)
         ctx.say("no job runs")
 
     async def _running(self) -> list[Job]:
         """Jobs that hold nodes; a scheduler that is down holds none of which could be asked."""
-        look = await self.ground.look(self.ground.controller)
-        if await self.ground.document() is None or not look.unit("slurmctld").up:
+        looks = await self.ground.looks(self.ground.present([self.ground.controller]))
+        if not looks or await self.ground.document() is None:
+            return []  # it was left out, or holds no cluster
+        if not looks[self.ground.controller.allocation_id].unit("slurmctld").up:
             return []
         try:
             return [job for job in await (await self.ground.slurm()).jobs() if job.running]
