@@ -35,6 +35,7 @@ export default defineConfig({
           include: ["tests/unit/**/*.test.{ts,tsx}"],
           environment: "jsdom",
           setupFiles: ["tests/unit/setup.ts"],
+          testTimeout: 60_000, // a machine may be busy with other things
           restoreMocks: true,
           unstubGlobals: true,
           server: { deps: { inline: [/@cloudscape-design\//] } },

@@ -64,7 +64,7 @@ export function problemFromAnswer(response: Response, body: unknown): Problem {
     detail: text(body.detail) ?? title,
     correlationId: text(body.correlation_id) ?? correlationId,
     retryable: body.retryable === true,
-    nextActions: list(body.next_actions).filter((action) => typeof action === "string"),
+    nextActions: nextActionsOf(response.status, body.next_actions),
     fieldErrors: list(body.errors).filter(isFieldError),
     retryAfterSeconds,
   });
@@ -142,4 +142,11 @@ function list(value: unknown): readonly unknown[] {
 
 function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
+}
+
+/** Nobody is left without a way on, also where the platform names none. */
+function nextActionsOf(status: number, said: unknown): readonly string[] {
+  const named = list(said).filter((action) => typeof action === "string");
+  if (named.length > 0) return named;
+  return [status === 404 ? "check_address" : "report_correlation_id"];
 }

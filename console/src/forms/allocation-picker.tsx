@@ -61,7 +61,10 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
               filteringText={text}
               filteringPlaceholder="Find an allocation"
               filteringAriaLabel="Find an allocation"
-              onChange={({ detail }) => setText(detail.filteringText)}
+              onChange={({ detail }) => {
+                setText(detail.filteringText);
+                setPage(1);
+              }}
             />
           )
         }
@@ -86,6 +89,9 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
         wrapLines
         empty={<NoAllocation projectId={context.place.project_id} />}
       />
+      {pages > 1 && (
+        <Chosen offers={items.filter(({ allocation }) => chosen.includes(allocation.id))} />
+      )}
     </>
   );
 }
@@ -97,7 +103,7 @@ const COLUMNS: readonly Column<Offer>[] = [
     id: "name",
     header: "Allocation",
     rowHeader: true,
-    minWidth: 120,
+    minWidth: 150,
     cell: ({ allocation }) => allocation.name,
     value: ({ allocation }) => `${allocation.name} ${allocation.id}`,
   },
@@ -150,6 +156,12 @@ const DEFINITIONS: readonly TableProps.ColumnDefinition<Offer>[] = COLUMNS.map(
     ...(minWidth === undefined ? {} : { minWidth }),
   }),
 );
+
+/** What was chosen may stand on another page. */
+function Chosen({ offers }: { readonly offers: readonly Offer[] }) {
+  const names = offers.map(({ allocation }) => allocation.name).join(", ");
+  return <Box color="text-body-secondary">{`Chosen: ${names || "none yet"}.`}</Box>;
+}
 
 function NoAllocation({ projectId }: { readonly projectId: string | null }) {
   return (

@@ -5,6 +5,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ask_for_permission: "Ask an administrator of this project or tenant for the permission.",
   ask_for_quota: "Ask an administrator for more quota.",
   cancel_operation: "Or cancel the operation that runs.",
+  check_address:
+    "Check the link; or ask whoever sent it whether you may see where it leads, and in which project.",
   check_connection: "Check your network connection.",
   check_credentials: "Check the email address and the password.",
   choose_other_kind: "Or choose another kind of machine.",

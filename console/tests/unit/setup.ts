@@ -3,5 +3,8 @@
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach } from "vitest";
 
-configure({ getElementError: (message) => new Error(message ?? "not found") });
+configure({
+  getElementError: (message) => new Error(message ?? "not found"),
+  asyncUtilTimeout: 20_000, // a machine may be busy with other things
+});
 afterEach(cleanup);

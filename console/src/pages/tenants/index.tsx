@@ -40,9 +40,15 @@ export default function TenantsPage() {
         sortedBy="name"
         actions={make}
         empty={
-          <Empty title="No tenant yet" action={make}>
-            A tenant comes first: projects, people and machines belong to one.
-          </Empty>
+          make ? (
+            <Empty title="No tenant yet" action={make}>
+              A tenant comes first: projects, people and machines belong to one.
+            </Empty>
+          ) : (
+            <Empty title="No tenant in your reach">
+              You work in projects; whoever administers a tenant sees it here.
+            </Empty>
+          )
         }
       />
       {making && (
