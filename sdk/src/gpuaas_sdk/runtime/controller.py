@@ -146,7 +146,7 @@ class Controller:
 
     async def _claims(self) -> None:
         failures, ever = 0, False
-        while True:
+        while not self._stopping.is_set():
             free = self.options.slots - len(self._works)
             if free <= 0:
                 self._freed.clear()
@@ -183,6 +183,8 @@ class Controller:
 
     def _begin(self, claimed: Claimed) -> None:
         work = OperationWork(self._around, claimed)
+        if self._stopping.is_set():
+            work.close()  # granted while this replica was told to end: it is another's
         work.log.info("claimed")
         self._around.metrics.count("operations_claimed", {"kind": claimed.operation.kind})
         task = asyncio.create_task(self._one(work, claimed.operation.kind))
