@@ -107,6 +107,23 @@ class Buffer:
     def lose(self, lost: Lost) -> None:
         """Something cannot be kept; its timeline is to say so."""
         DROPPED.inc(lost.count)
+        self._lose(lost)
+
+    def take(self, most: int) -> tuple[list[Told], list[Lost]]:
+        """What is to be written next, taken out: whoever cannot write it gives it back."""
+        with self._turn:
+            told = [self._told.popleft() for _ in range(min(most, len(self._told)))]
+            lost, self._lost = list(self._lost.values()), {}
+        return told, lost
+
+    def give_back(self, told: list[Told], lost: list[Lost]) -> None:
+        """It could not be written now: it is the next again."""
+        with self._turn:
+            self._told.extendleft(reversed(told))
+        for one in lost:
+            self._lose(one)
+
+    def _lose(self, lost: Lost) -> None:
         with self._turn:
             before = self._lost.get(lost.share)
             if before is not None:
@@ -114,20 +131,6 @@ class Buffer:
             elif len(self._lost) >= _MOST_SHARES:
                 return
             self._lost[lost.share] = lost
-
-    def waiting(self, most: int) -> tuple[list[Told], list[Lost]]:
-        """What is to be written next; it stays until it is `written`."""
-        with self._turn:
-            return list(itertools.islice(self._told, most)), list(self._lost.values())
-
-    def written(self, told: list[Told], lost: list[Lost]) -> None:
-        """These need not be kept here any more."""
-        with self._turn:
-            for _ in range(min(len(told), len(self._told))):
-                self._told.popleft()
-            for one in lost:
-                if self._lost.get(one.share) is one:
-                    del self._lost[one.share]
 
 
 BUFFER: Final = Buffer()

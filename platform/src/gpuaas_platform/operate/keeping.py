@@ -61,18 +61,18 @@ async def keeping_running(platform: Platform) -> AsyncIterator[None]:
 async def buffer_write(platform: Platform) -> None:
     """Write what this process has told. While the database is away it waits, and may be lost."""
     for _ in range(_BATCHES):
-        told, lost = BUFFER.waiting(_BATCH)
+        told, lost = BUFFER.take(_BATCH)
         if not told and not lost:
             return
         try:
             async with platform.db.transaction() as conn:
                 await told_keep(platform, conn, told, lost)
-        except PlatformError:
+        except (PlatformError, asyncio.CancelledError):
+            BUFFER.give_back(told, lost)
             raise
         except Exception as error:  # noqa: BLE001 - what cannot be written must not stay for ever
             DROPPED.inc(len(told))
             _log.warning("telemetry_not_kept", count=len(told), error=error_told(error))
-        BUFFER.written(told, lost)
 
 
 async def told_keep(
