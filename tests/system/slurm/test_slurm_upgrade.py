@@ -7,7 +7,6 @@ versions look like meanwhile is seen in `test_slurm_life.py`.
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,10 +20,9 @@ from rebuilt_bundle import SUFFIX, bundles_newer
 from gpuaas_contract.apps import Operation
 from gpuaas_contract.catalog import VersionCreate
 from gpuaas_sdk import ConflictError, Request
-from gpuaas_slurm.command.controller import manifest_text
 from tools.ground import Ground
 from tools.slurm_crew import placed, until
-from tools.slurm_site import ENDED, SLUG, SlurmSite, bundles_ready, slurm_up
+from tools.slurm_site import ENDED, SLUG, SlurmSite, bundles_ready, manifest_hasty, slurm_up
 from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(1200)]
@@ -91,11 +89,14 @@ async def plant(
     for bundle in (await bundles_ready(SUITE)).glob("*.tar"):
         shutil.copy(bundle, bundles)
     options = ("--observe-seconds", "2", "--lease-seconds", "5")
-    async with slurm_up(ground, bundles=bundles, options=options) as site:
+    manifest = await manifest_hasty()
+    async with slurm_up(ground, bundles=bundles, options=options, manifest=manifest) as site:
         asked = await site.deploy("c1", placed(ground, "n1", ["n2"]))
         [done] = await site.ended(asked)
         assert done.status == "succeeded", done.error
-        version = VersionCreate(version=NEXT, manifest=json.loads(manifest_text()), publish=True)
+        version = VersionCreate.model_validate(
+            {"version": NEXT, "manifest": manifest, "publish": True}
+        )
         await ground.admin.send(Request("POST", f"/apps/{SLUG}/versions", version))
         yield Plant(site, asked.operations[0].instance_id, bundles)
 
