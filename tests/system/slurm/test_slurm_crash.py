@@ -13,10 +13,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from functools import partial
 
 import pytest
+from slurm_refusal import REFUSED, refused
 
 from gpuaas_contract.apps import Operation, Requested
 from gpuaas_contract.states import Health, InstanceStatus, OperationStatus, StepState
-from gpuaas_lab import Machine
 from gpuaas_lab.ssh import Result
 from gpuaas_sdk import Request
 from tools.ground import Ground
@@ -29,7 +29,7 @@ from tools.slurm_crew import (
     told,
     until,
 )
-from tools.slurm_site import ENDED, SlurmSite, slurm_up
+from tools.slurm_site import ENDED, SlurmSite, manifest_hasty, slurm_up
 from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -39,29 +39,23 @@ SUITE = suites()[0]
 OPTIONS = ("--lease-seconds", "5", "--observe-seconds", "2")
 STARTS = "journalctl -q -o cat -u {unit} | grep -c '^Started {unit}.service' || true"
 
-REFUSAL = """#!/bin/sh
-case "$*" in
-{pattern}) echo "refused by the test" >&2; exit 13 ;;
-esac
-exec {program} "$@"
-"""
 REFUSALS = {
-    "preflight": ("n2", "/usr/bin/lscpu", "*"),
-    "munge": ("n2", "/usr/bin/munge", "*"),
-    "configure": ("n1", "/usr/bin/tar", "*"),
-    "database": ("n1", "/usr/bin/mariadb", "*"),
-    "slurmdbd": ("n1", "/usr/bin/systemctl", "'restart slurmdbd'"),
-    "accounts": ("n1", "/usr/bin/sacctmgr", "*--immediate*"),
-    "slurmctld": ("n1", "/usr/bin/systemctl", "'restart slurmctld'"),
-    "slurmd": ("n2", "/usr/bin/systemctl", "'restart slurmd'"),
-    "register": ("n1", "/usr/bin/sinfo", "'--all --json'"),
-    "test_job": ("n1", "/usr/bin/srun", "*"),
-    "admit": ("n1", "/usr/bin/scontrol", "update*"),
+    "preflight": refused("n2", "/usr/bin/lscpu"),
+    "munge": refused("n2", "/usr/bin/munge"),
+    "configure": refused("n1", "/usr/bin/tar"),
+    "database": refused("n1", "/usr/bin/mariadb"),
+    "slurmdbd": refused("n1", "/usr/bin/systemctl", "'restart slurmdbd'"),
+    "accounts": refused("n1", "/usr/bin/sacctmgr", "*--immediate*"),
+    "slurmctld": refused("n1", "/usr/bin/systemctl", "'restart slurmctld'"),
+    "slurmd": refused("n2", "/usr/bin/systemctl", "'restart slurmd'"),
+    "register": refused("n1", "/usr/bin/sinfo", "'--all --json'"),
+    "test_job": refused("n1", "/usr/bin/srun"),
+    "admit": refused("n1", "/usr/bin/scontrol", "update*"),
 }
-"""For each step of a deploy: a machine, a program there, and the words it refuses."""
+"""For each step of a deploy, a program that refuses."""
 BESIDE = ({"munge", "configure"},)
 """Steps that run at the same time: what one of them makes is there when the other is refused."""
-REFUSED = {"preflight": "what it is made of is not known"}
+SEEN_AS = {"preflight": "what it is made of is not known"}
 """What is told of a refusal that is seen by its effect."""
 
 
@@ -70,7 +64,7 @@ async def site(ground_factory: Callable[..., Awaitable[Ground]]) -> AsyncIterato
     """Four machines with packages, and a controller."""
     ground = await ground_factory("slurm-crash", 4, SUITE)
     await packages_install(ground, SUITE, ground.lab.machines)
-    async with slurm_up(ground, options=OPTIONS) as made:
+    async with slurm_up(ground, options=OPTIONS, manifest=await manifest_hasty()) as made:
         yield made
 
 
@@ -185,7 +179,8 @@ async def test_each_step_of_a_deploy_may_be_refused_and_tried_again(site: SlurmS
     wanted = placed(site.ground, "n1", ["n2"], packages="installed", finished_job_seconds=2)
     asked: Requested | None = None
     for steps in _at_once(REFUSALS):
-        wrappers = [await _refuse(site, *REFUSALS[step]) for step in steps]
+        for step in steps:
+            await REFUSALS[step].place(site)
         if asked is None:
             asked = await site.deploy("refused", wanted)
         else:
@@ -194,11 +189,11 @@ async def test_each_step_of_a_deploy_may_be_refused_and_tried_again(site: SlurmS
             partial(site.operation, asked.operation.id), partial(_failed_at, steps)
         )
         assert failed.error is not None
-        assert REFUSED.get(steps[0], "refused by the test") in failed.error.message, failed.error
+        assert SEEN_AS.get(steps[0], REFUSED) in failed.error.message, failed.error
         instance = await site.instance(asked.instance.id)
         assert instance.health is not Health.HEALTHY
-        for machine, wrapper in wrappers:
-            await machine.run(f"rm {wrapper}")
+        for step in steps:
+            await REFUSALS[step].remove(site)
     assert asked is not None
     await _again(site, asked.operation)
     await succeeded(site, asked)
@@ -251,14 +246,6 @@ def _at_once(steps: Iterable[str]) -> list[list[str]]:
         else:
             found.append([step])
     return found
-
-
-async def _refuse(site: SlurmSite, where: str, program: str, pattern: str) -> tuple[Machine, str]:
-    """Have a machine refuse to run a program with some words; return what to remove there."""
-    machine = site.ground.lab.machine(where)
-    wrapper = f"/usr/local/sbin/{program.rpartition('/')[2]}"
-    await machine.write(wrapper, REFUSAL.format(pattern=pattern, program=program), 0o755)
-    return machine, wrapper
 
 
 def _failed_at(steps: Sequence[str], operation: Operation) -> bool:
