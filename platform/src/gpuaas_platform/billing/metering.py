@@ -197,11 +197,13 @@ class Meter:
             self._of_sku.setdefault(stretch.sku, set()).add(stretch.subject_id)
 
     def _close(self, stretch: Stretch, at: datetime, by: str, basis: UsageBasis) -> None:
-        self._last[stretch.subject_id] = at
-        if at == stretch.started_at:
+        if (
+            at == stretch.started_at
+        ):  # as if it had never been: whoever reads on knows nothing of it
             if self.begun.pop(stretch.id, None) is None:
                 self.undone.append(stretch.id)
             return
+        self._last[stretch.subject_id] = at
         done = replace(stretch, ended_at=at, ended_correlation_id=by, basis=basis)
         if stretch.id in self.begun:
             self.begun[stretch.id] = done

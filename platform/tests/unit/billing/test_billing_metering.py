@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count, pairwise
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpuaas_contract.billing import Pricing, UsageBasis, hours_of, money_of
@@ -130,6 +130,7 @@ def model(changes: Sequence[Change]) -> dict[str, int]:
     seconds: dict[str, int] = {}
     since: dict[str, datetime] = {}
     last: dict[str, datetime] = {}
+    floor: dict[str, datetime] = {}
     sku_of = {machine(n).id: "large" if n == "c" else "small" for n in "abc"}
     paid = dict.fromkeys(SKUS, Decimal(1))
     for change in changes:
@@ -137,15 +138,16 @@ def model(changes: Sequence[Change]) -> dict[str, int]:
             touched = [s for s in since if sku_of[s] == change.sku]
             if paid[change.sku] != change.price_per_hour:
                 for subject in touched:  # the moment of a split is a moment of the subject too
-                    last[subject] = max(last[subject], change.since.replace(microsecond=0))
+                    floor[subject] = max(floor[subject], change.since.replace(microsecond=0))
             paid[change.sku] = change.price_per_hour
             continue
         at = max(change.at.replace(microsecond=0), last.get(change.subject_id, T0))
         if change.begins is not None and change.subject_id not in since:
-            since[change.subject_id] = last[change.subject_id] = at
+            since[change.subject_id] = floor[change.subject_id] = at
         elif change.begins is None and change.subject_id in since:
-            began = since.pop(change.subject_id)
-            last[change.subject_id] = at
+            began, at = since.pop(change.subject_id), max(at, floor[change.subject_id])
+            if at > began:
+                last[change.subject_id] = at
             so_far = seconds.get(change.subject_id, 0)
             seconds[change.subject_id] = so_far + (at - began) // timedelta(seconds=1)
     for subject, began in since.items():
@@ -155,6 +157,7 @@ def model(changes: Sequence[Change]) -> dict[str, int]:
 
 
 @given(STORIES, st.integers(0, 40))
+@example([("turn", 100, "a", 1), ("turn", 50, "a", 0), ("turn", 60, "a", 1)], 2)
 def test_stretches_tile_and_sum_to_the_time_that_passed(
     told: Sequence[tuple[str, float, str, int]], cut: int
 ) -> None:
