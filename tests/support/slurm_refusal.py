@@ -57,6 +57,13 @@ def refused(machine: str, program: str, pattern: str = "*") -> Cause:
     return Cause(machine, write, f"rm {wrapper}", REFUSED)
 
 
+def nodes_refused(machine: str, suite: str) -> Cause:
+    """Nobody tells of the nodes: sinfo with Slurm 22.05, scontrol with what came later."""
+    if suite == "bookworm":
+        return refused(machine, "/usr/bin/sinfo", "'--all --json'")
+    return refused(machine, "/usr/bin/scontrol", "'--all show nodes --json'")
+
+
 def masked(machine: str, unit: str) -> Cause:
     """A service that somebody forbade to start."""
     mask = f"systemctl mask --quiet {unit}"

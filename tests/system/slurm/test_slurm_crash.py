@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from functools import partial
 
 import pytest
-from slurm_refusal import REFUSED, refused
+from slurm_refusal import REFUSED, nodes_refused, refused
 
 from gpuaas_contract.apps import Operation, Requested
 from gpuaas_contract.states import Health, InstanceStatus, OperationStatus, StepState
@@ -48,7 +48,7 @@ REFUSALS = {
     "accounts": refused("n1", "/usr/bin/sacctmgr", "*--immediate*"),
     "slurmctld": refused("n1", "/usr/bin/systemctl", "'restart slurmctld'"),
     "slurmd": refused("n2", "/usr/bin/systemctl", "'restart slurmd'"),
-    "register": refused("n1", "/usr/bin/sinfo", "'--all --json'"),
+    "register": nodes_refused("n1", SUITE),
     "test_job": refused("n1", "/usr/bin/srun"),
     "admit": refused("n1", "/usr/bin/scontrol", "update*"),
 }

@@ -13,7 +13,14 @@ from typing import Final
 
 import pytest
 from slurm_ordeal import Faults, Ordeal, ordeal_up
-from slurm_refusal import busy_folder, masked, port_taken, refused, waiting_job
+from slurm_refusal import (
+    busy_folder,
+    masked,
+    nodes_refused,
+    port_taken,
+    refused,
+    waiting_job,
+)
 
 from gpuaas_contract.apps import Member
 from gpuaas_contract.states import Health, InstanceStatus, MemberStatus, OperationStatus
@@ -41,7 +48,7 @@ REPLACE: Final[Faults] = (
         "people": refused("n3", "/usr/sbin/useradd"),
     },
     {"slurmd": masked("n3", "slurmd")},
-    {"register": refused("n1", "/usr/bin/sinfo", "'--all --json'")},
+    {"register": nodes_refused("n1", SUITE)},
     {"test_job": refused("n1", "/usr/bin/srun")},
     {"admit": refused("n1", SCONTROL, "update*")},
     {"drain": refused("n1", SCONTROL, "*State=DRAIN*")},

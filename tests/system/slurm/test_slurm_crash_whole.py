@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 from slurm_ordeal import Faults, Ordeal, ordeal_up
-from slurm_refusal import masked, port_taken, refused
+from slurm_refusal import masked, nodes_refused, port_taken, refused
 
 from gpuaas_contract.apps import AppInstance
 from gpuaas_contract.states import InstanceStatus
@@ -27,7 +27,6 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
 SUITE: Final = suites()[0]
 SYSTEMCTL: Final = "/usr/bin/systemctl"
-SINFO: Final = ("n1", "/usr/bin/sinfo", "'--all --json'")
 
 STOP: Final[Faults] = (
     {"jobs": refused("n1", "/usr/bin/scontrol", "requeue*")},
@@ -42,13 +41,13 @@ START: Final[Faults] = (
     {"slurmdbd": masked("n1", "slurmdbd")},
     {"slurmctld": masked("n1", "slurmctld")},
     {"slurmd": masked("n2", "slurmd")},
-    {"register": refused(*SINFO)},
+    {"register": nodes_refused("n1", SUITE)},
 )
 RESTART: Final[Faults] = (
     {"restart_slurmdbd": masked("n1", "slurmdbd")},
     {"restart_slurmctld": masked("n1", "slurmctld")},
     {"restart_slurmd": masked("n2", "slurmd")},
-    {"register": refused(*SINFO)},
+    {"register": nodes_refused("n1", SUITE)},
 )
 REPAIR: Final[Faults] = (
     {"repair_configure": refused("n1", "/usr/bin/tar")},
