@@ -83,12 +83,16 @@ class Ordeal:
 
     async def endured(self, kind: str, faults: Faults, honest: Honest, **more: Any) -> Operation:
         """Ask for something and have it done in spite of everything; nothing is done twice."""
+        ended = await self.failing(kind, faults, honest, **more)
+        self._counted(ended, faults)
+        return ended
+
+    async def failing(self, kind: str, faults: Faults, honest: Honest, **more: Any) -> Operation:
+        """Ask for something and have it done though each step fails first."""
         left = [dict(group) for group in faults]
         now = await self._next(left)
         asked = await self.site.ask(self.instance_id, kind, **more)
-        ended = await self._through(asked.operations[0].id, left, now, honest)
-        self._counted(ended, faults)
-        return ended
+        return await self._through(asked.operations[0].id, left, now, honest)
 
     async def _through(
         self,

@@ -40,26 +40,37 @@ DRAIN: Final[Faults] = (
     {"jobs_end": None},
 )
 RESUME: Final[Faults] = ({"resume": refused("n1", SCONTROL, "*State=RESUME*")},)
-REPLACE: Final[Faults] = (
-    {"preflight": port_taken("n3", 6818)},
-    {
-        "munge": masked("n3", "munge"),
-        "configure": refused("n3", "/usr/bin/tar"),
-        "people": refused("n3", "/usr/sbin/useradd"),
-    },
-    {"slurmd": masked("n3", "slurmd")},
-    {"register": nodes_refused("n1", SUITE)},
-    {"test_job": refused("n1", "/usr/bin/srun")},
-    {"admit": refused("n1", SCONTROL, "update*")},
-    {"drain": refused("n1", SCONTROL, "*State=DRAIN*")},
-    {"records_end": waiting_job("n1", "n2")},
-    {"stop_slurmd": refused("n2", SYSTEMCTL, "'stop slurmd'")},
-    {"forget": refused("n1", SCONTROL, "delete*")},
-    {"clean": busy_folder("n2", HOME)},
-)
+
+
+def joins(machine: str) -> Faults:
+    """Why each step of a worker that comes fails."""
+    return (
+        {"preflight": port_taken(machine, 6818)},
+        {
+            "munge": masked(machine, "munge"),
+            "configure": refused(machine, "/usr/bin/tar"),
+            "people": refused(machine, "/usr/sbin/useradd"),
+        },
+        {"slurmd": masked(machine, "slurmd")},
+        {"register": nodes_refused("n1", SUITE)},
+        {"test_job": refused("n1", "/usr/bin/srun")},
+        {"admit": refused("n1", SCONTROL, "update*")},
+    )
+
+
+def leaves(machine: str) -> Faults:
+    """Why each step of a worker that goes fails."""
+    return (
+        {"drain": refused("n1", SCONTROL, "*State=DRAIN*")},
+        {"records_end": waiting_job("n1", machine)},
+        {"stop_slurmd": refused(machine, SYSTEMCTL, "'stop slurmd'")},
+        {"forget": refused("n1", SCONTROL, "delete*")},
+        {"clean": busy_folder(machine, HOME)},
+    )
 
 
 def decommission(worker: str) -> Faults:
+    """Why each step of the end fails."""
     return (
         {"jobs": refused("n1", "/usr/bin/scancel")},
         {"stop_slurmd": refused(worker, SYSTEMCTL, "'stop slurmd'")},
@@ -147,7 +158,7 @@ async def test_a_replacement_endures_everything(ordeal: Ordeal) -> None:
     before = await ordeal.starts("n1")
     await ordeal.endured(
         "replace_worker",
-        REPLACE,
+        (*joins("n3"), *leaves("n2")),
         lambda _, group: "n2" in group,
         member_ids=[member.id],
         input={"allocation_id": ordeal.ground.allocation("n3")},
@@ -165,6 +176,33 @@ async def test_a_replacement_endures_everything(ordeal: Ordeal) -> None:
     assert gone.id == member.id
     assert gone.absence is not None
     assert gone.absence.runtime_verified_absent
+    await ordeal.healthy()
+
+
+async def test_a_worker_that_comes_endures_everything(ordeal: Ordeal) -> None:
+    before = await ordeal.starts("n1", "n2", "n3")
+    await ordeal.endured(
+        "add_worker",
+        joins("n2"),
+        lambda _, group: group["n2"].status is not MemberStatus.READY,
+        input={"allocation_ids": [ordeal.ground.allocation("n2")]},
+    )
+    began = await ordeal.starts("n1", "n2", "n3") - before
+    assert (began.pop("n2 slurmd"), began.pop("n2 munge", 1), began) == (1, 1, {})
+    assert await ordeal.run("n1", "srun --chdir=/ -w n2 hostname") == "n2"
+    await ordeal.healthy()
+
+
+async def test_a_worker_that_goes_endures_everything(ordeal: Ordeal) -> None:
+    member = await ordeal.member("n2")
+    before = await ordeal.starts("n1", "n3")
+    await ordeal.endured(
+        "remove_worker", leaves("n2"), lambda _, group: "n2" in group, member_ids=[member.id]
+    )
+    assert await ordeal.starts("n1", "n3") == before
+    assert set(await members(ordeal.site, ordeal.instance_id)) == {"n1", "n3"}
+    assert await ordeal.run("n1", "sinfo -h -N -o %N | sort -u") == "n3"
+    assert await ordeal.residue("n2") == {}
     await ordeal.healthy()
 
 

@@ -27,7 +27,7 @@ REMEMBERED_S: Final = 2
 
 @pytest.mark.parametrize("suite", suites()[1:])
 async def test_the_whole_life(suite: str, ground_factory: Callable[..., Awaitable[Ground]]) -> None:
-    ground = await ground_factory(f"slurm-{suite}", len(MACHINES), suite)
+    ground = await ground_factory(f"slurm-newer-{suite}", len(MACHINES), suite)
     async with life_up(ground, suite) as life:
         settings = placed(ground, "n1", finished_job_seconds=REMEMBERED_S)
         asked = await succeeded(life.site, await life.site.deploy("c1", settings))
