@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mortal_slurm import Ledger
 from rebuilt_bundle import SUFFIX, bundles_newer
+from slurm_ordeal import Faults, Ordeal
+from slurm_refusal import nodes_refused, refused
 
 from gpuaas_contract.apps import Operation
 from gpuaas_contract.catalog import VersionCreate
@@ -30,6 +33,33 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(1200)]
 SUITE = suites()[0]
 
 NEXT = "0.2.0"
+SYSTEMCTL = "/usr/bin/systemctl"
+APT = "/usr/bin/apt-get"
+BEFORE: Faults = (
+    {"offer": refused("n2", "/usr/bin/ln", "'-f installed.tar previous.tar'")},
+    {"snapshot": refused("n1", "/usr/bin/mariadb-dump")},
+    {"packages_controller": refused("n1", APT, "*install*")},
+    {"slurmdbd": refused("n1", SYSTEMCTL, "'restart slurmdbd'")},
+    {"slurmctld": refused("n1", SYSTEMCTL, "'restart slurmctld'")},
+    {"packages_workers": refused("n2", APT, "*install*")},
+    {"restart_slurmd": refused("n2", SYSTEMCTL, "'restart slurmd'")},
+    {"register": nodes_refused("n1", SUITE)},
+    {"verify": refused("n1", "/usr/bin/srun")},
+)
+"""Why each step of an upgrade fails that has something to do: with these packages the configuration
+stays as it is. What it examines first is refused in tests of its own."""
+BACK: Faults = (
+    {"stop_slurmd": refused("n2", SYSTEMCTL, "'stop slurmd'")},
+    {"stop_slurmctld": refused("n1", SYSTEMCTL, "'stop slurmctld'")},
+    {"packages_before": refused("n2", APT, "*install*")},
+    {"restore": refused("n1", "/usr/bin/mariadb")},
+    {"slurmdbd": refused("n1", SYSTEMCTL, "'restart slurmdbd'")},
+    {"slurmctld": refused("n1", SYSTEMCTL, "'restart slurmctld'")},
+    {"slurmd": refused("n2", SYSTEMCTL, "'restart slurmd'")},
+    {"register": nodes_refused("n1", SUITE)},
+    {"verify": refused("n1", "/usr/bin/srun")},
+)
+"""Why each step of the way back fails."""
 INSTALLED = "dpkg-query -W -f '${Version}' slurm-client"
 
 
@@ -66,6 +96,10 @@ class Plant:
                 await self.site.controller_end(signal.SIGKILL)
                 await self.site.controller_start()
             await asyncio.sleep(0.02)
+
+    def ordeal(self) -> Ordeal:
+        """What can happen to an operation, with a controller that lives."""
+        return Ordeal(self.site, self.instance_id, Ledger(self.site.folder / "ledger"))
 
     async def seen(self, machine: str, command: str) -> str:
         """What the machine's own operator sees."""
@@ -170,3 +204,19 @@ async def test_a_second_rollback_is_refused_untouched(plant: Plant) -> None:
     assert refused.error is not None
     assert refused.error.code == "rollback_refused"
     assert await plant.seen("n1", "systemctl show -P MainPID slurmctld") == started
+
+
+async def test_each_step_of_an_upgrade_may_be_refused_and_tried_again(plant: Plant) -> None:
+    await plant.ordeal().failing(
+        "upgrade", BEFORE, lambda instance, _: instance.app_version == "0.1.0", version=NEXT
+    )
+    after = await until(plant.versions, lambda one: one["package"].endswith(SUFFIX))
+    assert after["instance"] == NEXT
+    assert await plant.seen("n1", "srun -N1 hostname") == "n2"
+
+
+async def test_each_step_of_a_rollback_may_be_refused_and_tried_again(plant: Plant) -> None:
+    await plant.ordeal().failing("rollback", BACK, lambda instance, _: instance.app_version == NEXT)
+    after = await until(plant.versions, lambda one: not one["package"].endswith(SUFFIX))
+    assert after["instance"] == "0.1.0"
+    assert await plant.seen("n1", "srun -N1 hostname") == "n2"
