@@ -15,7 +15,7 @@ import { ExpiredSession } from "./expired-session.tsx";
 import { useFollowEvents } from "./follow-events.ts";
 import { navigationOf, offers } from "./navigation.ts";
 import { type Notice, noticeDismiss, notices } from "./notices.ts";
-import { chooseProject, chosenProject, useProject } from "./place.ts";
+import { chooseProject, chosenProject, useProject, useProjects } from "./place.ts";
 import { signInHref } from "./return-to.ts";
 import {
   addressOf,
@@ -107,7 +107,10 @@ function Gate({ route, params }: RouteProps) {
 function Navigation({ onFollow }: { readonly onFollow: () => void }) {
   const current = useStore(session);
   const project = useProject();
-  const items = navigationOf("who" in current ? current.who : null, project);
+  const { loading } = useProjects();
+  // Its project stands above the rest: without it nothing is shown that would move away under a pointer.
+  const wait = current.kind === "signed_in" && loading;
+  const items = wait ? [] : navigationOf("who" in current ? current.who : null, project);
   const [section = { href: HOME }] = useTrail();
   return <SideNavigation activeHref={section.href} items={items} onFollow={onFollow} />;
 }

@@ -1,13 +1,14 @@
 /** Who did what to what: with filters, the way to take it along, and the proof that nothing was changed. */
 
 import Button from "@cloudscape-design/components/button";
-import Container from "@cloudscape-design/components/container";
+import ExpandableSection from "@cloudscape-design/components/expandable-section";
 import FormField from "@cloudscape-design/components/form-field";
 import Grid from "@cloudscape-design/components/grid";
 import Input from "@cloudscape-design/components/input";
 import Link from "@cloudscape-design/components/link";
 import Select from "@cloudscape-design/components/select";
 import SpaceBetween from "@cloudscape-design/components/space-between";
+import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { Schemas } from "../../api/contract.ts";
 import { FEW, pageQuery } from "../../api/pages.ts";
@@ -22,7 +23,7 @@ import { Moment } from "../../widgets/moment.tsx";
 import { Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { Thing } from "../../widgets/thing.tsx";
-import { sentence } from "../../widgets/words.ts";
+import { count, sentence } from "../../widgets/words.ts";
 import { useChainCheck } from "./chain-check.tsx";
 
 type AuditRecord = Schemas["AuditRecord"];
@@ -79,7 +80,7 @@ export default function AuditPage() {
       }
     >
       {chain.found}
-      <Filters />
+      <Filters used={Object.keys(query).length} />
       <DataTable
         name="audit"
         title="Entries"
@@ -106,29 +107,47 @@ function useFilters(): Record<string, string> {
   );
 }
 
-function Filters() {
+/** Open where the address narrows the list, and drawn only when open: six fields are dear. */
+function Filters({ used }: { readonly used: number }) {
+  const [open, setOpen] = useState(used > 0);
+  return (
+    <ExpandableSection
+      variant="container"
+      headerText="Filters"
+      headerDescription={
+        used === 0
+          ? "Narrow the entries by action, person, thing, correlation id, project or outcome."
+          : `${count(used, "filter narrows", "filters narrow")} the entries.`
+      }
+      expanded={open}
+      onChange={({ detail }) => setOpen(detail.expanded)}
+    >
+      {open && <FilterFields />}
+    </ExpandableSection>
+  );
+}
+
+function FilterFields() {
   const [outcome, setOutcome] = useQuery("outcome");
   return (
-    <Container>
-      <Grid
-        gridDefinition={[...FILTERS, OUTCOMES].map(() => ({
-          colspan: { default: 12, s: 6, m: 4 },
-        }))}
-      >
-        {[
-          ...FILTERS.map(({ name, label, hint }) => (
-            <Filter key={name} name={name} label={label} hint={hint} />
-          )),
-          <FormField key="outcome" label="Outcome" stretch>
-            <Select
-              options={OUTCOMES}
-              selectedOption={OUTCOMES.find(({ value }) => value === outcome) ?? OUTCOMES[0]}
-              onChange={({ detail }) => setOutcome(detail.selectedOption.value ?? "")}
-            />
-          </FormField>,
-        ]}
-      </Grid>
-    </Container>
+    <Grid
+      gridDefinition={[...FILTERS, OUTCOMES].map(() => ({
+        colspan: { default: 12, s: 6, m: 4 },
+      }))}
+    >
+      {[
+        ...FILTERS.map(({ name, label, hint }) => (
+          <Filter key={name} name={name} label={label} hint={hint} />
+        )),
+        <FormField key="outcome" label="Outcome" stretch>
+          <Select
+            options={OUTCOMES}
+            selectedOption={OUTCOMES.find(({ value }) => value === outcome) ?? OUTCOMES[0]}
+            onChange={({ detail }) => setOutcome(detail.selectedOption.value ?? "")}
+          />
+        </FormField>,
+      ]}
+    </Grid>
   );
 }
 
