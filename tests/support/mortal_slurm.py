@@ -10,12 +10,11 @@ done, one line each (`done` or `died`, operation, kind, step), so that a test ca
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from gpuaas_sdk import App, Context, Procedure, Step, Together
+from gpuaas_sdk import Context, Step
+from gpuaas_sdk.testing.around import Around, operations_around
 from gpuaas_slurm.app import slurm_app
 from gpuaas_slurm.command import controller
 from gpuaas_slurm.main import main
@@ -49,30 +48,16 @@ class Ledger:
             file.write(f"{entry.what} {entry.operation_id} {entry.kind} {entry.step}\n")
 
 
-class Mortal(Step):
+class Mortal(Around):
     """A step whose first end is its process's too."""
 
     def __init__(self, inner: Step, ledger: Ledger) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._ledger = ledger
-
-    @property
-    def title(self) -> str:
-        """That of the step."""
-        return self._inner.title
-
-    @property
-    def undoable(self) -> bool:
-        """As the step."""
-        return self._inner.undoable
-
-    async def check(self, ctx: Context) -> bool:
-        """As the step."""
-        return await self._inner.check(ctx)
 
     async def do(self, ctx: Context) -> None:
         """As the step; the first time it ends there is nobody left to say so."""
-        await self._inner.do(ctx)
+        await super().do(ctx)
         own = ctx.operation.id, ctx.operation.kind, self.title
         self._ledger.write(Entry("done", *own))
         died = {(one.kind, one.step) for one in self._ledger.entries() if one.what == "died"}
@@ -80,38 +65,11 @@ class Mortal(Step):
             self._ledger.write(Entry("died", *own))
             os.kill(os.getpid(), signal.SIGKILL)
 
-    async def verify(self, ctx: Context) -> bool:
-        """As the step."""
-        return await self._inner.verify(ctx)
-
-    async def undo(self, ctx: Context) -> None:
-        """As the step."""
-        await self._inner.undo(ctx)
-
-
-def mortal(app: App[Any], ledger: Ledger) -> App[Any]:
-    """The app with every step of every operation mortal."""
-
-    def branch(steps: Sequence[Step]) -> tuple[Step, ...]:
-        return tuple(Mortal(step, ledger) for step in steps)
-
-    def one(step: Step | Together) -> Step | Together:
-        if isinstance(step, Together):
-            return Together(*(branch(steps) for steps in step.branches))
-        return Mortal(step, ledger)
-
-    def procedure(known: Procedure) -> Procedure:
-        async def load(ctx: Context) -> Sequence[Step | Together]:
-            return [one(step) for step in await known.load(ctx)]
-
-        return replace(known, steps=load)
-
-    operations = {kind: procedure(known) for kind, known in app.operations.items()}
-    return replace(app, operations=operations)
-
 
 if __name__ == "__main__":
     book = Ledger(Path(sys.argv[1]))
     # The command makes its app by this name; nothing else of it is changed.
-    vars(controller)["slurm_app"] = lambda *given: mortal(slurm_app(*given), book)
+    vars(controller)["slurm_app"] = lambda *given: operations_around(
+        slurm_app(*given), lambda step: Mortal(step, book)
+    )
     sys.exit(main(sys.argv[2:]))

@@ -1,8 +1,9 @@
 """Workers' operations and the end of a cluster: each step failed for real, each step's end a kill.
 
-n1 controls, n2 works, n3 is a spare until it takes n2's place. The tests share the cluster and
-stand in this order; `slurm_ordeal.py` says what each operation goes through. What would show a
-doubled effect is counted where it happens: on the machines and in the scheduler's own records.
+n1 controls, n2 works, n3 is a spare until it takes n2's place; n2 then comes and goes again. The
+tests share the cluster and stand in this order; `slurm_ordeal.py` says what each operation goes
+through. What would show a doubled effect is counted where it happens: on the machines and in the
+scheduler's own records.
 """
 
 from __future__ import annotations

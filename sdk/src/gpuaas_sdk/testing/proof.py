@@ -11,16 +11,17 @@ same fingerprint, and no step that can tell that it is done (`check`) may be don
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gpuaas_contract.apps import Operation
 from gpuaas_contract.states import OperationStatus, StepState
-from gpuaas_sdk.app import App, Context, Ordered, Plan, Procedure, Step, Target, Together
+from gpuaas_sdk.app import App, Context, Plan, Step, Target
 from gpuaas_sdk.failures import TemporaryFailure
 from gpuaas_sdk.machines.wire import Access
 from gpuaas_sdk.state import MemoryState, StateStore
+from gpuaas_sdk.testing.around import Around, operations_around
 from gpuaas_sdk.testing.memory import MemoryPlatform
 from gpuaas_sdk.testing.running import controller_running, operation_ended, operation_run
 
@@ -94,48 +95,34 @@ class _Tally:
             await asyncio.Event().wait()
 
 
-class _Watched(Step):
+class _Watched(Around):
     """A step with its fault and its tally."""
 
     def __init__(self, inner: Step, tally: _Tally) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._tally = tally
-
-    @property
-    def title(self) -> str:
-        """That of the step."""
-        return self._inner.title
-
-    @property
-    def undoable(self) -> bool:
-        """As the step."""
-        return self._inner.undoable
 
     async def check(self, ctx: Context) -> bool:
         """As the step."""
         if self.title not in self._tally.order:
             self._tally.order.append(self.title)
-        return await self._inner.check(ctx)
+        return await self.inner.check(ctx)
 
     async def do(self, ctx: Context) -> None:
         """As the step, with what this run does to it."""
         await self._tally.moment(self.title, "begun")
-        await self._inner.do(ctx)
+        await self.inner.do(ctx)
         if self._tally.twice:
-            await self._inner.do(ctx)
-        if type(self._inner).check is not Step.check:
+            await self.inner.do(ctx)
+        if type(self.inner).check is not Step.check:
             self._tally.done[self.title] += 1
         await self._tally.moment(self.title, "done")
 
     async def verify(self, ctx: Context) -> bool:
         """As the step."""
-        verified = await self._inner.verify(ctx)
+        verified = await self.inner.verify(ctx)
         await self._tally.moment(self.title, "verified")
         return verified
-
-    async def undo(self, ctx: Context) -> None:
-        """As the step."""
-        await self._inner.undo(ctx)
 
 
 async def _judge(stage: Stage, tally: _Tally, how: str, expected: object) -> None:
@@ -192,23 +179,8 @@ def _require(stage: Stage, how: str) -> None:
 
 
 def _wrapped(app: App[Any], tally: _Tally) -> App[Any]:
-    def watched(steps: Sequence[Step]) -> tuple[Step, ...]:
-        return tuple(_Watched(step, tally) for step in steps)
-
-    def beside(one: Step | Together) -> Step | Together:
-        if isinstance(one, Together):
-            return Together(*(watched(branch) for branch in one.branches))
-        return _Watched(one, tally)
-
-    def procedure(one: Procedure) -> Procedure:
-        async def load(ctx: Context) -> Ordered:
-            return [beside(step) for step in await one.load(ctx)]
-
-        return replace(one, steps=load)
-
     def plan(target: Target, seen: Any, now: Any) -> Plan:  # noqa: ANN401 - the app's own type
         made = app.plan(target, seen, now)
-        return replace(made, steps=watched(made.steps))
+        return replace(made, steps=tuple(_Watched(step, tally) for step in made.steps))
 
-    operations = {kind: procedure(one) for kind, one in app.operations.items()}
-    return replace(app, operations=operations, plan=plan)
+    return replace(operations_around(app, lambda step: _Watched(step, tally)), plan=plan)
