@@ -141,27 +141,33 @@ async def test_a_long_look_keeps_its_lease_and_a_lost_one_says_nothing(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instance_id = await place.running("a")
-    honest, renewed = notes_app(place.boards), asyncio.Event()
+    honest, lease = notes_app(place.boards), Watch._lease
+    began, lost = asyncio.Event(), asyncio.Event()
     monkeypatch.setattr(Schedule, "lease_seconds", 1)
 
+    async def listened(watch: Watch, *asked: Any) -> bool:
+        held = await lease(watch, *asked)
+        if not held and watch is first:
+            lost.set()
+        return held
+
     async def observe(look: Look) -> dict[str, set[str]]:
-        asked = len(place.platform.surface.requests)
+        began.set()
         async with asyncio.timeout(20):
-            while asked == len(place.platform.surface.requests):  # noqa: ASYNC110 - by the keeper
-                await asyncio.sleep(0.01)
-        renewed.set()
+            await lost.wait()
         return await honest.observe(look)
 
-    watch = place.watch(App(**{**vars(honest), "observe": observe}))
+    monkeypatch.setattr(Watch, "_lease", listened)
+    first = place.watch(App(**{**vars(honest), "observe": observe}))
     place.boards.take("alloc_a", "paper")
-    turn = asyncio.create_task(watch.turn())
-    await asyncio.sleep(0.05)
+    turn = asyncio.create_task(first.turn())
+    await began.wait()
     place.platform.clock.advance(2)  # it lapses, and somebody else looks, before it is renewed
     await place.watch(replica="two").turn()
     assert place.platform.instance(instance_id).health is Health.DEGRADED
     said = place.reports()
     await turn
-    assert renewed.is_set()
+    assert lost.is_set()
     assert place.reports() == said
 
 
