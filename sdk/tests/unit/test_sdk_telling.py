@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sdk_acts import Act
 
+from gpuaas_contract.apps import OperationCreate
 from gpuaas_contract.telemetry import TelemetryLine, TelemetrySend, TelemetrySpan, TelemetryTaken
 from gpuaas_sdk import App, Context, PermanentFailure, Procedure, UnreachableError
 from gpuaas_sdk.errors import ProblemError, problem_error
@@ -63,7 +64,7 @@ async def test_a_failing_step_is_told_with_its_lines_and_its_length(log: Log) ->
     async with controller_running(app, platform):
         await operation_ended(platform, asked.id)
         async with asyncio.timeout(30):
-            while not _lines(platform, "ended: failed"):  # noqa: ASYNC110 - it is told when it is told
+            while not _lines(platform, "deploy ended: failed"):  # noqa: ASYNC110 - it is told when it is told
                 await asyncio.sleep(0.01)
     [wet] = _lines(platform, "the board is wet")
     assert (wet.level, wet.fields["board"], wet.fields["operation_id"]) == (
@@ -74,6 +75,26 @@ async def test_a_failing_step_is_told_with_its_lines_and_its_length(log: Log) ->
     assert (run.name, run.parent_id) == ("dry, attempt 1", f"{asked.id}/dry")
     assert (run.outcome, run.fields["error"]) == ("error", "PermanentFailure")
     assert wet.span_id == run.id
+    assert _lines(platform, "claimed deploy, attempt 1")
+    [begun] = _lines(platform, "step dry begins")
+    assert begun.fields["step"] == "dry"
+
+
+async def test_a_step_that_is_about_a_member_names_it(log: Log) -> None:
+    del log
+    platform = MemoryPlatform(SLUG, notes_manifest())
+    async with controller_running(notes_app(Boards()), platform):
+        deployed = await platform.deploy({"board": "alloc_1", "pins": ["alloc_2"]})
+        for one in deployed.operations:
+            await operation_ended(platform, one.id)
+        pin = next(m for m in platform.members(deployed.instance.id) if m.component_key == "pin")
+        body = OperationCreate(kind="remove_pin", member_ids=[pin.id])
+        asked = await platform.ask(deployed.instance.id, body)
+        await operation_ended(platform, asked.operation.id)
+        async with asyncio.timeout(30):
+            while not _lines(platform, "remove_pin ended: succeeded"):  # noqa: ASYNC110 - it is told when it is told
+                await asyncio.sleep(0.01)
+    assert _lines(platform, f"step clear begins for pin {pin.id}")
 
 
 async def test_what_is_left_is_told_at_the_end(log: Log) -> None:

@@ -185,9 +185,10 @@ class Controller:
         work = OperationWork(self._around, claimed)
         if self._stopping.is_set():
             work.close()  # granted while this replica was told to end: it is another's
-        work.log.info("claimed")
-        self._around.metrics.count("operations_claimed", {"kind": claimed.operation.kind})
-        task = asyncio.create_task(self._one(work, claimed.operation.kind))
+        operation = claimed.operation
+        work.log.info("claimed %s, attempt %d", operation.kind, operation.attempt)
+        self._around.metrics.count("operations_claimed", {"kind": operation.kind})
+        task = asyncio.create_task(self._one(work, operation.kind))
         self._works[task] = work
         if self._watch is not None:
             self._watch.busy.add(work.instance_id)
@@ -201,7 +202,8 @@ class Controller:
         except Exception:
             work.log.exception("the runtime failed; the lease will lapse")
         took = asyncio.get_running_loop().time() - began
-        work.log.info("ended: %s", outcome, extra={"outcome": outcome, "seconds": round(took, 3)})
+        told = {"outcome": outcome, "seconds": round(took, 3)}
+        work.log.info("%s ended: %s", kind, outcome, extra=told)
         self._around.metrics.timing("operation_seconds", took, {"kind": kind, "outcome": outcome})
 
     def _ended(self, task: asyncio.Task[None]) -> None:

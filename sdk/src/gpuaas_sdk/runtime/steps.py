@@ -144,7 +144,7 @@ class StepRunner:
         if ctx.cancellation.requested or self.closing:
             reporter.note(step, before)  # it was announced, and nothing was done
             self._safe_point()
-        ctx.log.info("step begins", extra={"step": step.title})
+        ctx.log.info("step %s begins%s", step.title, _whose(ctx), extra={"step": step.title})
         ctx.teller = partial(self._tell, step)
         await step.do(ctx)
         ctx.teller = None
@@ -158,6 +158,15 @@ class StepRunner:
         """What a step that goes on says; the same again is not said."""
         self._reporter.note(step, StepState.RUNNING, message)
         await self._reporter.flush()
+
+
+def _whose(ctx: Context) -> str:
+    """The member an operation is about, as a log names it; nothing where it is about all."""
+    member_id = ctx.operation.member_id or ctx.operation.new_member_id
+    if member_id is None:
+        return ""
+    known = (one.component_key for one in ctx.target.members if one.id == member_id)
+    return f" for {next(known, 'member')} {member_id}"
 
 
 def _errors(tasks: "Sequence[asyncio.Task[Any]]") -> list[BaseException]:
