@@ -13,10 +13,10 @@ from gpuaas_contract import headers
 
 API_PREFIX: Final = headers.API_PREFIX
 CORRELATION_HEADER: Final = headers.CORRELATION_HEADER
+CORRELATION_PATTERN: Final = headers.CORRELATION_PATTERN
 IDEMPOTENCY_HEADER: Final = headers.IDEMPOTENCY_HEADER
 IDEMPOTENT_REPLAY_HEADER: Final = headers.IDEMPOTENT_REPLAY_HEADER
 CSRF_HEADER: Final = headers.CSRF_HEADER
-CORRELATION_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 MAX_PAGE: Final = 500
 
 Name = Annotated[

@@ -76,9 +76,13 @@ KINDS: Final[dict[ErrorCode, ErrorKind]] = {
     ),
     ErrorCode.POLICY_DENIED: ErrorKind(403, "Policy forbids this", False, ("read_policy",)),
     ErrorCode.REASON_REQUIRED: ErrorKind(422, "A reason is required", False, ("give_reason",)),
-    ErrorCode.NOT_FOUND: ErrorKind(404, "There is no such resource"),
-    ErrorCode.METHOD_NOT_ALLOWED: ErrorKind(405, "The method is not allowed here"),
-    ErrorCode.CONFLICT: ErrorKind(409, "The request conflicts with the current state"),
+    ErrorCode.NOT_FOUND: ErrorKind(404, "There is no such resource", False, ("check_address",)),
+    ErrorCode.METHOD_NOT_ALLOWED: ErrorKind(
+        405, "The method is not allowed here", False, ("fix_request",)
+    ),
+    ErrorCode.CONFLICT: ErrorKind(
+        409, "The request conflicts with the current state", False, ("read_again",)
+    ),
     ErrorCode.NAME_TAKEN: ErrorKind(409, "The name is taken", False, ("choose_other_name",)),
     ErrorCode.STATE_CONFLICT: ErrorKind(
         409, "The resource is in a state that does not allow this", False, ("read_state",)
@@ -98,7 +102,9 @@ KINDS: Final[dict[ErrorCode, ErrorKind]] = {
         412, "The resource has changed since it was read", False, ("read_again",)
     ),
     ErrorCode.REQUEST_TOO_LARGE: ErrorKind(413, "The request is too large", False, ("send_less",)),
-    ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind(415, "The media type is not supported"),
+    ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind(
+        415, "The media type is not supported", False, ("fix_request",)
+    ),
     ErrorCode.RATE_LIMITED: ErrorKind(429, "Too many requests", True, ("wait",)),
     ErrorCode.QUOTA_EXCEEDED: ErrorKind(409, "The quota is used up", False, ("ask_for_quota",)),
     ErrorCode.NO_CAPACITY: ErrorKind(

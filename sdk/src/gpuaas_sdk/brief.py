@@ -84,7 +84,7 @@ class BriefClient(Calls[Answer]):
             head = self._head(request, headers)
             answer = await line.exchange(head, request.sent, ANSWER_SECONDS + request.wait)
         except (OSError, h11.ProtocolError) as error:
-            raise UnreachableError(self._url, str(error) or type(error).__name__) from error
+            raise UnreachableError(self._url, _reason(error)) from error
         finally:
             if line is not None:
                 self._keep(line)
@@ -162,6 +162,15 @@ async def _connected(where: SplitResult, trust: ssl.SSLContext | None) -> _Line:
     async with asyncio.timeout(ANSWER_SECONDS):
         streams = await asyncio.open_connection(where.hostname, port, ssl=trust)
     return _Line(*streams)
+
+
+def _reason(error: Exception) -> str:
+    """Why nobody answered, in the words of the system."""
+    if isinstance(error, TimeoutError) and not error.args:
+        return "nothing came in time"
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno)  # asyncio puts the address instead, which is known
+    return str(error) or type(error).__name__
 
 
 def _trust() -> ssl.SSLContext:

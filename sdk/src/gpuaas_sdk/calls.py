@@ -18,6 +18,7 @@ from gpuaas_contract.headers import CORRELATION_HEADER, IDEMPOTENCY_HEADER
 from gpuaas_sdk.credentials import Anonymous, Credentials, Issued
 from gpuaas_sdk.errors import (
     AuthenticationError,
+    GpuaasError,
     ProblemError,
     TemporaryError,
     UnreachableError,
@@ -166,6 +167,8 @@ class Calls(ABC, Generic[A]):
                     raise
                 renewed = True
             except (UnreachableError, TemporaryError) as error:
+                if isinstance(error, UnreachableError):
+                    error.correlation_id = headers[CORRELATION_HEADER]
                 attempt += 1
                 if attempt >= self._retries.attempts:
                     raise
@@ -178,6 +181,7 @@ class Calls(ABC, Generic[A]):
         return Issued(issued["access_token"], issued["expires_in"])
 
     async def _once(self, request: Request, headers: dict[str, str]) -> A:
+        _sendable(headers)
         response = await self._carried(request, headers)
         if response.status_code >= 400 and response.status_code not in request.accept:
             raise refusal(response)
@@ -196,6 +200,13 @@ def call_headers(request: Request) -> dict[str, str]:
     if request.if_match is not None:
         headers["If-Match"] = request.if_match
     return headers | dict(request.headers)
+
+
+def _sendable(headers: Mapping[str, str]) -> None:
+    """Refuse what no header can carry, without saying it: it may be a secret."""
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            raise GpuaasError(f"the header {name} cannot carry all characters it was given")
 
 
 def refusal(response: Answered) -> ProblemError:

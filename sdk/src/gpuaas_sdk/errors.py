@@ -30,6 +30,7 @@ class UnreachableError(GpuaasError):
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"{url} does not answer: {reason}")
         self.url = url
+        self.correlation_id: str | None = None  # of the call; it may have arrived nevertheless
 
 
 class ProblemError(GpuaasError):
