@@ -32,6 +32,13 @@ _FIRST: Final = (
 )
 # What comes before these in lists of types that are known by other fields.
 _TELLING: Final = {
+    "AppInstance": ("id", "resource_name", "app_slug", "status", "health", "app_version"),
+    "AuditRecord": ("at", "action", "outcome", "actor_id", "target_id", "correlation_id", "id"),
+    "CloudEvent": ("time", "type", "subject", "correlationid", "id"),
+    "Controller": ("app_slug", "version", "present", "replica", "place", "last_seen"),
+    "Operation": (
+        *("id", "kind", "status", "attempt", "requested_at", "ended_at", "correlation_id"),
+    ),
     "UsageRecord": (
         *("subject_name", "unit", "quantity", "amount", "currency", "started_at", "ended_at"),
         "id",
@@ -39,7 +46,7 @@ _TELLING: Final = {
     "UsageTotal": ("day", "project_id", "unit", "quantity", "amount", "currency", "open"),
 }
 _TABLE_LAST: Final = frozenset({"revision", "correlation_id", "org_id", "project_id"})
-_COLUMNS: Final = 7
+_TABLE_LAST_ENDS: Final = ("digest", "hash", "_keys", "_by", "_token")
 
 
 def main() -> int:
@@ -119,14 +126,15 @@ class Book:
         return made | {"page": True}
 
     def _columns(self, schema: Node) -> list[str]:
-        """Fields that fit in a table, the telling ones first."""
-        properties = self._resolved(schema).get("properties", {})
-        plain = [name for name, node in properties.items() if self._kind(node) != "json"]
+        """Fields that fit in a table: the telling ones first, then as the type has them."""
+        whole = self._resolved(schema)
+        properties: Node = whole.get("properties", {})
+        # Fields that are always there stand in the order in which the type says them.
+        ordered = dict.fromkeys([*whole.get("required", ()), *properties])
+        plain = [name for name in ordered if self._kind(properties[name]) != "json"]
         telling = dict.fromkeys([*_TELLING.get(_name(schema), ()), *_FIRST])
         known = [name for name in telling if name in plain]
-        rest = [name for name in plain if name not in known and name not in _TABLE_LAST]
-        last = [name for name in plain if name in _TABLE_LAST and name not in known]
-        return [*known, *rest, *last]
+        return [*known, *sorted((one for one in plain if one not in known), key=_lateness)]
 
     def _flag(self, name: str, node: Node, more: Node) -> Node:
         """A parameter or a field of a body, as an option."""
@@ -170,6 +178,13 @@ class Book:
         # A price is a number or a text of digits: one types text.
         plain = {one.get("type") for one in choices} <= {"string", "number", "integer"}
         return {"type": "string"} if plain else {}
+
+
+def _lateness(name: str) -> int:
+    """How late a field comes in a table: times behind what something is, and keys behind both."""
+    if name in _TABLE_LAST or name.endswith(_TABLE_LAST_ENDS):
+        return 2
+    return int(name.endswith("_at"))
 
 
 def _words(operation_id: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from gpuaas_cli.options import Connection
 from gpuaas_cli.output import show
+from gpuaas_cli.prompts import text_read
 from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, Stop, run
 from gpuaas_sdk import Request
@@ -53,7 +54,7 @@ def api(
 
 
 def _body(given: str) -> Any:  # noqa: ANN401 - JSON
-    text = sys.stdin.read() if given == "-" else given
+    text = text_read() if given == "-" else given
     try:
         found = json.loads(text)
     except ValueError as error:

@@ -40,7 +40,11 @@ def publish(
     async def command(session: Session) -> int:
         if not file.is_file():
             raise Stop(f"{file} is not a file")
-        signature = what.signature.read_text().strip() if what.signature is not None else None
+        signature = (
+            what.signature.read_text(encoding="utf-8").strip()
+            if what.signature is not None
+            else None
+        )
         wanted = Publication(
             source=what.source,
             name=what.name,

@@ -3,13 +3,13 @@
 Only what is required and neither given nor has a default is asked for.
 """
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from gpuaas_cli.body import plain
 from gpuaas_cli.manifests import field_at
+from gpuaas_cli.prompts import line_read
 from gpuaas_cli.session import Session, Stop
 
 _FREE = "a machine of the project"
@@ -40,26 +40,21 @@ async def _asked(session: Session, project: str, name: str, field: Mapping[str, 
         if not free:
             raise Stop(f"{title}: the project holds no machine that is active and free.")
         choices = {one["name"]: one["id"] for one in free}
-        return await _chosen(title, choices, many=field.get("type") == "array")
+        return _chosen(title, choices, many=field.get("type") == "array")
     if "enum" in field:
-        return await _chosen(title, {str(one): one for one in field["enum"]}, many=False)
+        return _chosen(title, {str(one): one for one in field["enum"]}, many=False)
     default = field.get("default")
-    said = await _line(f"{title}" + (f" [{default}]" if default is not None else "") + ": ")
+    said = line_read(f"{title}" + (f" [{default}]" if default is not None else "") + ": ").strip()
     return plain(said) if said else default
 
 
-async def _chosen(title: str, choices: Mapping[str, Any], *, many: bool) -> Any:  # noqa: ANN401 - JSON
+def _chosen(title: str, choices: Mapping[str, Any], *, many: bool) -> Any:  # noqa: ANN401 - JSON
     sys.stderr.write(f"{title}: {', '.join(choices)}\n")
-    hint = "which ones, with spaces between: " if many else "which one: "
-    words = (await _line(hint)).split() or list(choices)[:1]
+    first = next(iter(choices))
+    hint = "which ones, with spaces between" if many else "which one"
+    words = line_read(f"{hint} [{first}]: ").split() or [first]
     unknown = [word for word in words if word not in choices]
     if unknown:
         raise Stop(f"{title}: {', '.join(unknown)} is not among them.")
     picked = [choices[word] for word in words]
     return picked if many else picked[0]
-
-
-async def _line(prompt: str) -> str:
-    sys.stderr.write(prompt)
-    sys.stderr.flush()
-    return str(await asyncio.to_thread(sys.stdin.readline)).strip()

@@ -1,7 +1,6 @@
 """The body of a request, from a file, `--set`, and the options of its fields; later ones win."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from gpuaas_cli import later
 from gpuaas_cli.book import Flag
 from gpuaas_cli.options import Body
+from gpuaas_cli.prompts import text_read
 from gpuaas_cli.session import Stop
 
 
@@ -35,7 +35,7 @@ def missing(fields: Sequence[Flag], body: Mapping[str, Any]) -> list[Flag]:
 def file_read(path: Path) -> dict[str, Any]:
     """A JSON or YAML object; JSON is YAML too."""
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text()
+        text = text_read() if str(path) == "-" else path.read_text(encoding="utf-8")
     except OSError as error:
         raise Stop(f"--file {path} cannot be read ({error.strerror})") from error
     try:

@@ -115,7 +115,7 @@ def _raw() -> Mapping[str, Sequence[Mapping[str, Any]]]:
 
 @cache
 def _read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((_DATA / name).read_text())
+    found: dict[str, Any] = json.loads((_DATA / name).read_text(encoding="utf-8"))
     return found
 
 

@@ -55,7 +55,8 @@ async def _read(session: Session, operation: Operation, given: Given) -> int:
 
 async def _list(session: Session, operation: Operation, given: Given) -> list[Any]:
     """Every entry, up to the limit; of every project in reach where all are wanted."""
-    limit = (given.get("listing") or Listing()).limit
+    listing: Listing = given.get("listing") or Listing()
+    limit = listing.limit
     found: list[Any] = []
     more = False
     for there in await _places(session, operation):
@@ -65,7 +66,7 @@ async def _list(session: Session, operation: Operation, given: Given) -> list[An
             break
         entries, more = await _pages(there, operation, given, left)
         found += entries
-    if more:
+    if more and not listing.watch:
         note(f"the first {len(found)}; --limit 0 shows all")
     return found
 
@@ -104,9 +105,9 @@ async def _change(session: Session, operation: Operation, given: Given) -> int:
     changing: Changing = given.get("changing") or Changing()
     request = await _request(session, operation, given)
     if changing.dry_run:
-        return dry_run_show(request.method, request.path, request.body)
+        return dry_run_show(request, session.options.output)
     if operation.destroys:
-        confirmed(f"{operation.method} {request.path}: go on?", changing)
+        confirmed(f"{_said(operation, given)}: go on?", changing)
     response = await session.send(request)
     answer = response.json() if response.content else None
     waiting: Waiting = given.get("waiting") or Waiting()
@@ -116,6 +117,12 @@ async def _change(session: Session, operation: Operation, given: Given) -> int:
     if answer is not None:
         show(answer, session.options.output, operation.columns)
     return 0
+
+
+def _said(operation: Operation, given: Given) -> str:
+    """A command as it was typed: what is asked about before something is destroyed."""
+    things = [given.get(flag.name) for flag in operation.params if flag.place == "path"]
+    return " ".join([operation.noun, operation.verb, *(str(one) for one in things if one)])
 
 
 async def _request(session: Session, operation: Operation, given: Given) -> Request:

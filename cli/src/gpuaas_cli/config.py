@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 DEFAULT_URL = "http://127.0.0.1:8470"
 
@@ -59,7 +60,7 @@ def config_path(environ: Mapping[str, str] = os.environ) -> Path:
 def config_read(path: Path) -> Config:
     """The contexts; none when there is no file yet."""
     try:
-        raw = json.loads(path.read_text())
+        raw = json.loads(path.read_text(encoding="utf-8"))
         known = {one.name for one in fields(Context)}
         contexts = {
             name: Context(**{key: value for key, value in one.items() if key in known})
@@ -85,7 +86,9 @@ def config_write(path: Path, config: Config) -> None:
         },
     }
     fresh = path.with_name(f".contexts-{os.urandom(6).hex()}")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    with os.fdopen(
+        os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
         json.dump(raw, file, indent=2)
         file.write("\n")
     fresh.replace(path)
@@ -106,7 +109,19 @@ def context_chosen(
     else:
         known = ", ".join(config.contexts) or "none"
         raise ConfigError(f"there is no context {name!r}; known: {known}")
-    return _overridden(chosen, url or environ.get("GPUAAS_URL"), environ)
+    return _addressed(_overridden(chosen, url or environ.get("GPUAAS_URL"), environ))
+
+
+def _addressed(context: Context) -> Context:
+    """The context, when its address can be one."""
+    try:
+        parts = urlsplit(context.url)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, or half an IPv6 address
+        sound = False
+    if not sound:
+        raise ConfigError(f"{context.url!r} is no address of a platform: https://HOST[:PORT]")
+    return context
 
 
 def _overridden(context: Context, url: str | None, environ: Mapping[str, str]) -> Context:

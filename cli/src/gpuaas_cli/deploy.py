@@ -67,9 +67,10 @@ async def _deploy(session: Session, given: _Given, settings: dict[str, Any]) -> 
         return 0
     note(f"{answer['instance']['id']} {given.name}: {given.app} {version}")
     asked = later.progress.operations_of(answer)
-    code = await later.progress.wait_for(session, asked, given.asking.timeout)
+    ended = await later.progress.waited_for(session, asked, given.asking.timeout)
+    code = later.progress.ended_code(ended)
     instance = await session.read(f"/app-instances/{answer['instance']['id']}")
-    if session.options.output != "table":
+    if session.options.output != "table" or session.options.field is not None:
         show(instance, session.options.output)
         return code
     stands = f"{instance['status']} / {instance['health']}"

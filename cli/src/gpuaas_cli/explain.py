@@ -9,13 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from gpuaas_cli.book import nouns, schemas
+from gpuaas_cli.output import json_text
 from gpuaas_cli.screen import console
 
 Node = Mapping[str, Any]
 
 
-def explain(what: str) -> int:
-    """Explain a noun, one of its fields, or a type of the contract.
+def explain(what: str | None = None) -> int:
+    """Explain a noun, one of its fields, or a type of the contract; without a word, list the nouns.
 
     Parameters
     ----------
@@ -24,13 +25,17 @@ def explain(what: str) -> int:
 
     Examples
     --------
+    $ gpuaas explain
     $ gpuaas explain instance
     $ gpuaas explain instance.conditions.type
     """
+    if what is None:
+        _nouns(console().print)
+        return 0
     noun, *path = what.split(".")
     name = type_of(noun)
     if name is None:
-        sys.stderr.write(f"error: there is no noun or type {noun!r}; `gpuaas --help` lists them\n")
+        sys.stderr.write(f"error: there is no noun or type {noun!r}; `gpuaas explain` lists them\n")
         return 1
     node: Node = schemas()[name]
     for field in path:
@@ -72,7 +77,7 @@ def schema(name: str | None = None) -> int:
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schemas()[found]}
     if used:
         whole["$defs"] = used
-    text = json.dumps(whole, indent=2, ensure_ascii=False)
+    text = json_text(whole, indent=2)
     sys.stdout.write(text.replace("#/components/schemas/", "#/$defs/") + "\n")
     return 0
 
@@ -138,6 +143,18 @@ def _describe(say: Any, node: Node) -> None:  # noqa: ANN401 - a console's print
     for name, field in fields.items():
         meaning = field.get("description") or resolved(field).get("description", "")
         rows.add_row(name + ("*" if name in needed else ""), type_text(field), Text(meaning))
+    say(rows)
+
+
+def _nouns(say: Any) -> None:  # noqa: ANN401 - a console's print
+    """Every noun, and what it is."""
+    rows = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("NOUN", "TYPE", "MEANING"):
+        rows.add_column(heading, overflow="fold")
+    for noun in sorted(nouns()):
+        name = type_of(noun)
+        text = resolved(schemas()[name]).get("description", "") if name else ""
+        rows.add_row(noun, name or "-", Text(text.partition("\n")[0]))
     say(rows)
 
 

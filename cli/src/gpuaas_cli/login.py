@@ -1,7 +1,6 @@
 """`gpuaas login`: become somebody to a platform and keep that as a context; `gpuaas logout`."""
 
 import asyncio
-import getpass
 import os
 import socket
 import sys
@@ -20,6 +19,7 @@ from gpuaas_cli.config import (
 )
 from gpuaas_cli.options import Connection
 from gpuaas_cli.output import note
+from gpuaas_cli.prompts import line_read, password_read
 from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, Stop, credentials, run
 from gpuaas_contract.access import Whoami
@@ -146,13 +146,16 @@ async def _context(url: str, how: How, *, no_input: bool) -> Context:
     if how.key_file is not None:
         return Context(url=url, key_file=str(how.key_file.resolve()))
     if how.token:
-        return Context(url=url, token=(await asyncio.to_thread(sys.stdin.readline)).strip())
+        token = line_read().strip()
+        if not token:
+            raise Stop("no token: --token reads it from standard input.")
+        return Context(url=url, token=token)
     asks = not no_input and sys.stdin.isatty()
     if how.browser or (how.email is None and asks):
         return await _by_browser(url, how)
     if how.email is None:
         raise Stop("who? Give --browser, --email, --key-file or --token.")
-    password = await asyncio.to_thread(_password, how.password_file, asks=asks)
+    password = _password(how.password_file, asks=asks)
     async with Client(url, user_agent="gpuaas-cli") as nobody:
         made = await password_sign_in(
             nobody,
@@ -187,13 +190,14 @@ def _name() -> str:
 def _password(file: Path | None, *, asks: bool) -> str:
     if file is not None:
         try:
-            text = sys.stdin.readline() if str(file) == "-" else file.read_text()
+            if str(file) == "-":
+                return line_read()
+            return file.read_text(encoding="utf-8").rstrip("\n")
         except OSError as error:
             raise Stop(f"the password file cannot be read ({error.strerror})") from error
-        return text.rstrip("\n")
     if not asks:
         raise Stop("no password: give --password-file.")
-    return getpass.getpass("password: ")
+    return password_read()
 
 
 def _place(me: Whoami) -> tuple[str | None, str | None]:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpuaas_cli.session import Session, Stop
+from gpuaas_cli.session import NoSuchName, Session, Stop
 
 _ID = re.compile(r"^[a-z]{2,8}_[0-9a-z]{16,}$")
 
@@ -31,6 +31,12 @@ _LISTS = {
     "credential_id": Listed("/access-credentials?project_id={project_id}"),
     "secret_id": Listed("/runtime-secrets?project_id={project_id}"),
     "user_id": Listed("/users", "email"),
+}
+_NOUNS = {
+    "org_id": "tenant",
+    "account_id": "service-account",
+    "credential_id": "access-credential",
+    "secret_id": "runtime-secret",
 }
 _GONE = {"deleted", "released", "removed"}
 
@@ -62,7 +68,7 @@ async def identified(session: Session, parameter: str, named: str) -> str:
     if len(alive) == 1:
         return str(alive[0]["id"])
     if not alive:
-        return named  # the platform says whether there is such an id
+        raise NoSuchName(_NOUNS.get(parameter, parameter.removesuffix("_id")), named)
     ids = ", ".join(str(one["id"]) for one in alive)
     raise Stop(f"{named} is the name of several: {ids}; give the id.")
 

@@ -10,6 +10,7 @@ from gpuaas_cli.options import Changing, Connection, Waiting
 from gpuaas_cli.output import note, show
 from gpuaas_cli.said import Group, Parameter
 from gpuaas_cli.session import OPERATION_FAILED, Session, Stop, dry_run_show, run
+from gpuaas_sdk import Request
 
 _LOOK_SECONDS = 1.0
 _OPEN = {"pending"}
@@ -66,7 +67,8 @@ def enroll(
     if host.platform_url is not None:
         body["platform_url"] = host.platform_url
     if given.dry_run:
-        return dry_run_show("POST", "/enrolments", body)
+        asked = Request("POST", "/enrolments", body)
+        return dry_run_show(asked, (connection or Connection()).output)
 
     async def command(session: Session) -> int:
         made = await session.ask("POST", "/enrolments", body, given)

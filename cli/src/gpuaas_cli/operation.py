@@ -7,6 +7,7 @@ from gpuaas_cli.options import Changing, Connection, Waiting
 from gpuaas_cli.output import show
 from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, dry_run_show, run
+from gpuaas_sdk import Request
 
 Which = Annotated[str, Parameter(help="id of the operation")]
 
@@ -72,7 +73,7 @@ def _way_out(
     changing, waiting = how[0] or Changing(), how[1] or Waiting()
     path = f"/operations/{operation}/{way}"
     if changing.dry_run:
-        return dry_run_show("POST", path, None)
+        return dry_run_show(Request("POST", path), (connection or Connection()).output)
 
     async def command(session: Session) -> int:
         answer = await session.ask("POST", path, None, changing)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from gpuaas_cli.said import Group, Parameter
 
 Format = Literal["table", "wide", "json", "yaml", "csv"]
+PROGRAMS: frozenset[Format] = frozenset({"json", "yaml", "csv"})  # forms that programs read
 EVERYWHERE = "*"
 
 _GROUP = Group("Shared options", sort_key=90)

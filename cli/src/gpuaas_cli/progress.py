@@ -6,13 +6,17 @@ import time
 from collections.abc import Sequence
 from typing import Any, Self
 
+from gpuaas_cli.options import PROGRAMS
+from gpuaas_cli.output import note, show
 from gpuaas_cli.screen import Screen
 from gpuaas_cli.session import OPERATION_FAILED, Session, Stop
 from gpuaas_cli.views import steps_text
-from gpuaas_sdk import Request
+from gpuaas_sdk import Request, TemporaryError, UnreachableError
 
 ENDED = {"succeeded", "failed", "cancelled", "abandoned"}
+_COLUMNS = ("id", "kind", "status", "member_id", "correlation_id")
 _POLL = 20
+_PAUSE = 2.0
 
 
 def operations_of(answer: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON
@@ -23,15 +27,25 @@ def operations_of(answer: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON
 
 
 async def wait_for(session: Session, asked: Sequence[dict[str, Any]], patience: float) -> int:
-    """Show the steps until every operation ended; 0 when all succeeded, else 6."""
-    ended = await ended_operations(session, asked, patience)
+    """Show the steps until every operation ended; 0 when all succeeded, else 6.
+
+    Whoever reads by program gets the operations at their end on standard output.
+    """
+    ended = await waited_for(session, asked, patience)
+    if session.options.output in PROGRAMS or session.options.field is not None:
+        show(ended, session.options.output, _COLUMNS)
+    return ended_code(ended)
+
+
+def ended_code(ended: Sequence[dict[str, Any]]) -> int:
+    """The exit code for operations that ended; those that failed are told."""
     failed = [one for one in ended if one["status"] != "succeeded"]
     for one in failed:
         sys.stderr.write(failure_text(one) + "\n")
     return OPERATION_FAILED if failed else 0
 
 
-async def ended_operations(
+async def waited_for(
     session: Session, asked: Sequence[dict[str, Any]], patience: float
 ) -> list[dict[str, Any]]:
     """The operations at their end, shown on the way."""
@@ -42,12 +56,20 @@ async def ended_operations(
             with view:
                 await asyncio.gather(*(_follow(session, known, one, view) for one in known))
     except TimeoutError:
-        waiting = [one for one in known.values() if one["status"] not in ENDED]
-        named = ", ".join(f"{one['id']} ({one['status']})" for one in waiting)
-        raise Stop(
-            f"not ended after {patience:.0f} s: {named}. It goes on; `gpuaas op watch` follows it."
-        ) from None
+        raise Stop(f"not ended after {patience:g} s: {_open_text(known)}") from None
+    except asyncio.CancelledError:  # Ctrl-C
+        if left := _open_text(known):
+            note(f"no longer waiting for {left}")
+        raise
     return list(known.values())
+
+
+def _open_text(known: dict[str, dict[str, Any]]) -> str:
+    """Which operations go on without us, and how to look at them again."""
+    left = [one for one in known.values() if one["status"] not in ENDED]
+    named = ", ".join(f"{one['kind']} {one['id']} ({one['status']})" for one in left)
+    again = f"`gpuaas op watch {left[0]['id']}` follows it" if left else ""
+    return f"{named}. It goes on; {again}." if left else ""
 
 
 async def operation_ended(session: Session, operation_id: str, patience: float) -> dict[str, Any]:
@@ -128,5 +150,11 @@ async def _newer(session: Session, known: dict[str, Any]) -> dict[str, Any]:
         params={"wait": f"{_POLL}s", "after_revision": known["revision"]},
         wait=float(_POLL),
     )
-    found: dict[str, Any] = (await session.send(request)).json()
+    try:
+        found: dict[str, Any] = (await session.send(request)).json()
+    except (UnreachableError, TemporaryError) as error:
+        # A platform that is restarted comes back, and the work went on meanwhile.
+        note(f"still waiting: {error}")
+        await asyncio.sleep(_PAUSE)
+        return known
     return found

@@ -14,9 +14,15 @@ from rich.text import Text
 from gpuaas_cli.tables import cell
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to `main.py`, as for everything that is written."""
+        raise BrokenPipeError
+
+
 def console(stderr: bool = False) -> Console:
     """A console that keeps long lines whole when nobody looks at them."""
-    made = Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
+    made = _Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
     if not made.is_terminal:
         made.width = 4096
     return made

@@ -1,8 +1,7 @@
 """One run of a command: which platform, as whom, and how errors become words and exit codes."""
 
 import asyncio
-import json
-import os
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -18,8 +17,10 @@ from gpuaas_cli.config import (
     config_read,
     context_chosen,
 )
-from gpuaas_cli.options import Changing, Connection
-from gpuaas_cli.output import FIELD
+from gpuaas_cli.options import PROGRAMS, Changing, Connection, Format
+from gpuaas_cli.output import FIELD, show
+from gpuaas_cli.prompts import line_read
+from gpuaas_contract.headers import API_PREFIX, CORRELATION_PATTERN
 from gpuaas_sdk import (
     Anonymous,
     AuthenticationError,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 OPERATION_FAILED = 6
 _NAME = "gpuaas-cli"
 _RETRIES = Retries(attempts=3, longest_delay=2.0)
-_INTERRUPTED = 130
 _EXIT_CODES: tuple[tuple[type[GpuaasError], int], ...] = (
     (AuthenticationError, 3),
     (PermissionDeniedError, 3),
@@ -52,6 +52,17 @@ _EXIT_CODES: tuple[tuple[type[GpuaasError], int], ...] = (
     (ConflictError, 5),
     (UnreachableError, 2),
 )
+_UNREACHABLE_NEXT = (
+    "see that the address is right and the platform runs: `gpuaas context show`, `gpuaas status`"
+)
+# What the contract's next actions are here, where they are something to type or to look at.
+_NEXT = {
+    "check_address": "check the name or id; `gpuaas context show` tells where you are",
+    "sign_in": "sign in: `gpuaas login`; `gpuaas context list` shows who you are where",
+    "renew_token": "sign in again: `gpuaas login`",
+    "report_correlation_id": "report the correlation id",
+    "read_policy": "see which rule forbids it: `gpuaas effective-policy show`",
+}
 _NOWHERE = (
     "which {}? Give --{}, set GPUAAS_{}, or `gpuaas context set --{} NAME`."
     " `gpuaas {} list` shows those there are."
@@ -60,6 +71,14 @@ _NOWHERE = (
 
 class Stop(GpuaasError):
     """A command cannot go on, for a reason of the caller's own; said in one sentence."""
+
+
+class NoSuchName(GpuaasError):
+    """Nothing in reach has this name."""
+
+    def __init__(self, noun: str, named: str) -> None:
+        super().__init__(f"not_found: there is no {noun} {named!r} in your reach")
+        self.noun = noun
 
 
 class Clients:
@@ -138,12 +157,6 @@ def run(connection: Connection | None, command: Command) -> int:
     except (GpuaasError, ConfigError) as error:
         sys.stderr.write(explain(error) + "\n")
         return exit_code(error)
-    except BrokenPipeError:
-        # Whoever read us has gone; nothing more can be said, also not at the interpreter's end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except KeyboardInterrupt:
-        return _INTERRUPTED
 
 
 def credentials(context: Context) -> Credentials:
@@ -153,28 +166,38 @@ def credentials(context: Context) -> Credentials:
     if not context.key_file:
         return Anonymous()
     try:
-        return ServiceAccountKey(Path(context.key_file).read_text().strip())
+        return ServiceAccountKey(Path(context.key_file).read_text(encoding="utf-8").strip())
     except OSError as error:
         raise Stop(f"the key file {context.key_file} cannot be read ({error.strerror})") from error
 
 
 def explain(error: Exception) -> str:
     """An error in words: code, sentence, fields, next action, correlation id."""
-    if not isinstance(error, ProblemError):
-        return f"error: {error}"
-    said = error.said
-    lines = [f"error: {said['code']}: {said['detail']}"]
-    lines += [f"  {field['pointer']}: {field['message']}" for field in said.get("errors", [])]
-    if ways := said.get("next_actions"):
-        lines.append(f"  next: {', '.join(way.replace('_', ' ') for way in ways)}")
-    lines.append(f"  correlation id: {said['correlation_id']}")
-    if said["status"] == 401:
-        lines.append("  `gpuaas login` signs in; `gpuaas context list` shows who you are where")
+    lines = [f"error: {error}"]
+    if isinstance(error, NoSuchName):
+        lines.append(f"  next: `gpuaas {error.noun} list` shows those there are")
+    elif isinstance(error, UnreachableError):
+        lines = [f"error: unreachable: {error}", f"  next: {_UNREACHABLE_NEXT}"]
+        if error.correlation_id:
+            lines.append(f"  correlation id: {error.correlation_id}")
+    elif isinstance(error, ProblemError):
+        lines = _problem_lines(error.said)
     return "\n".join(lines)
+
+
+def _problem_lines(said: dict[str, Any]) -> list[str]:
+    lines = [f"error: {said['code']}: {said['detail']}"]
+    wrong = [f"{field['pointer']}: {field['message']}" for field in said.get("errors", [])]
+    lines += [f"  {one}" for one in wrong if one not in said["detail"]]
+    if ways := said.get("next_actions"):
+        lines.append(f"  next: {', '.join(_NEXT.get(way, way.replace('_', ' ')) for way in ways)}")
+    return [*lines, f"  correlation id: {said['correlation_id']}"]
 
 
 def exit_code(error: Exception) -> int:
     """The exit code for an error."""
+    if isinstance(error, NoSuchName):
+        return 4
     for kind, code in _EXIT_CODES:
         if isinstance(error, kind):
             return code
@@ -192,21 +215,25 @@ def confirmed(question: str, changing: Changing | None) -> None:
         return
     if given.no_input or not sys.stdin.isatty():
         raise Stop(f"{question} Nobody can be asked here: say --yes.")
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+    if line_read(f"{question} [y/N] ").strip().lower() not in {"y", "yes"}:
         raise Stop("nothing was changed.")
 
 
-def dry_run_show(method: str, path: str, body: Any) -> int:  # noqa: ANN401 - JSON
+def dry_run_show(request: Request, form: Format) -> int:
     """What would be asked."""
-    sys.stdout.write(f"{method} /api/v1{path}\n")
-    if body is not None:
-        sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
+    path = f"{API_PREFIX}{request.path}"
+    if form in PROGRAMS:
+        show({"method": request.method, "path": path, "body": request.body}, form)
+        return 0
+    sys.stdout.write(f"{request.method} {path}\n")
+    if request.body is not None:
+        show(request.body, "json")
     return 0
 
 
 async def _run(options: Connection, command: Command) -> int:
+    if options.correlation_id and not re.match(CORRELATION_PATTERN, options.correlation_id):
+        raise Stop("--correlation-id takes letters, digits and . _ : - (at most 128)")
     context = context_chosen(config_read(config_path()), options.context, options.url)
     FIELD.set(options.field)
     clients = Clients(context)

@@ -16,6 +16,7 @@ from gpuaas_cli.names import identified
 from gpuaas_cli.options import Connection
 from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, Stop, run
+from gpuaas_sdk import GpuaasError
 from gpuaas_sdk.contract import GrantLogin
 from gpuaas_sdk.machines import MachineFailure, ssh_access
 
@@ -58,7 +59,7 @@ def ssh(
                 session.client, wanted, ttl_seconds=ttl, login=_login(person=person)
             )
         except MachineFailure as failure:
-            raise Stop(f"{failure.code}: {failure.message}") from failure
+            raise _refused(failure) from failure
         try:
             words = (*access.command, *command)
             return subprocess.run(words, check=False).returncode  # noqa: ASYNC221 - nothing else runs
@@ -99,7 +100,7 @@ def ssh_config(
                 login=_login(person=person),
             )
         except MachineFailure as failure:
-            raise Stop(f"{failure.code}: {failure.message}") from failure
+            raise _refused(failure) from failure
         if not renew:
             options = access.config_text.partition("\n")[2]
             match = _match(allocation, connection, person=person)
@@ -107,6 +108,12 @@ def ssh_config(
         return 0
 
     return run(connection, write)
+
+
+def _refused(failure: MachineFailure) -> GpuaasError:
+    """What the platform said where it was the platform, with its code and way on."""
+    cause = failure.__cause__
+    return cause if isinstance(cause, GpuaasError) else Stop(f"{failure.code}: {failure.message}")
 
 
 def _login(*, person: bool) -> GrantLogin:

@@ -100,5 +100,5 @@ def _option(raw: str | Mapping[str, Any]) -> Option:
 
 @cache
 def _read() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_FILE.read_text())
+    found: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8"))
     return found

@@ -6,6 +6,7 @@ commands, so it draws by itself; what moves on the screen is drawn by rich, in `
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +14,10 @@ from typing import Any, NamedTuple
 COLUMNS = 7
 _GAP = "  "
 _USUAL_ROOM = 80
+_ALWAYS = 3
+_LONGEST = 64
+_LONGEST_FACT = 400
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
 _COLOURS = {
     "green": "running ready healthy active succeeded published ok allowed open present",
     "yellow": "degraded draining drained deprecated warning stuck requested accepted reconciling"
@@ -52,13 +57,33 @@ def list_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, wide
         telling = [name for name in chosen if any(_said(row.get(name)) for row in rows)]
         chosen = (telling or chosen)[:COLUMNS]
     headings = [name.replace("_", " ") for name in chosen]
-    return table_text(headings, [[cell(row.get(name)) for name in chosen] for row in rows])
+    made = [
+        [cell(row.get(name), most=None if wide else _LONGEST) for name in chosen] for row in rows
+    ]
+    if not wide:
+        shown = _columns_shown(headings, made)
+        headings, made = headings[:shown], [row[:shown] for row in made]
+    return table_text(headings, made)
+
+
+def _columns_shown(headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> int:
+    """How many columns the terminal has room for, unfolded; the first ones are always shown."""
+    room = _room()
+    if room is None:
+        return len(headings)
+    used = 0
+    for number, heading in enumerate(headings):
+        texts = [heading, *(row[number].text for row in rows)]
+        used += max(map(len, texts)) + (len(_GAP) if number else 0)
+        if used > room and number >= _ALWAYS:
+            return number
+    return len(headings)
 
 
 def facts_text(thing: Mapping[str, Any], *, wide: bool) -> str:
     """One thing, a field a line; long fields only when wide."""
     rows = [
-        [Cell(name.replace("_", " "), "bold"), cell(value, whole=wide)]
+        [Cell(name.replace("_", " "), "bold"), cell(value, most=None if wide else _LONGEST_FACT)]
         for name, value in thing.items()
         if wide or _said(value)
     ]
@@ -80,8 +105,8 @@ def rows_text(rows: Sequence[Sequence[Cell]]) -> str:
     return "".join(_row(row, lines, widths) for row, lines in zip(rows, texts, strict=True))
 
 
-def cell(value: Any, *, whole: bool = True) -> Cell:  # noqa: ANN401 - JSON
-    """One value, coloured where its word has a meaning."""
+def cell(value: Any, *, most: int | None = None) -> Cell:  # noqa: ANN401 - JSON
+    """One value, of so many characters at most, coloured where its word has a meaning."""
     if isinstance(value, Cell):
         return value
     if value is None or value == "":
@@ -90,10 +115,13 @@ def cell(value: Any, *, whole: bool = True) -> Cell:  # noqa: ANN401 - JSON
         return Cell("yes" if value else "no")
     if isinstance(value, dict | list):
         if value and all(isinstance(one, str) for one in value) and isinstance(value, list):
-            return Cell(", ".join(value))
-        text = json.dumps(value, ensure_ascii=False)
-        return Cell(text if whole or len(text) <= 200 else f"{text[:197]}…")
-    text = str(value)
+            text = ", ".join(value)
+        else:
+            text = json.dumps(value, ensure_ascii=False)
+    else:
+        text = str(value)
+    if most is not None:
+        text = _short(text, most)
     return Cell(text, _STYLES.get(text, ""))
 
 
@@ -108,6 +136,13 @@ def styled(text: str, style: str) -> str:
 def clean(text: str) -> str:
     """A line without what would move the cursor or change colours."""
     return "".join(filter(str.isprintable, text))
+
+
+def _short(text: str, most: int) -> str:
+    """A text as people read it: times to the second, and of the rest not all there is."""
+    if _TIME.fullmatch(text):
+        return text[: len("2026-01-01T00:00:00")] + "Z"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _lines(text: str) -> list[str]:

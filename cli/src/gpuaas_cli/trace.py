@@ -5,7 +5,6 @@ of it. Where Loki and Tempo are named (GPUAAS_LOKI_URL, GPUAAS_TEMPO_URL) it lin
 of the same id.
 """
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gpuaas_cli.options import Connection
-from gpuaas_cli.output import show
+from gpuaas_cli.output import json_text, show
 from gpuaas_cli.said import Parameter
 from gpuaas_cli.screen import console, word
 from gpuaas_cli.session import Session, Stop, run
@@ -185,7 +184,7 @@ class _Printer:
                 continue
             self._seen.add(key)
             if self._json:
-                sys.stdout.write(json.dumps(one, ensure_ascii=False) + "\n")
+                sys.stdout.write(json_text(one) + "\n")
             else:
                 self._screen.print(_entry(one, wide=self._wide))
         sys.stdout.flush()
@@ -196,7 +195,7 @@ class _Printer:
         if self._json:
             for one in entries:
                 if one.get("span"):
-                    sys.stdout.write(json.dumps(one, ensure_ascii=False) + "\n")
+                    sys.stdout.write(json_text(one) + "\n")
             return
         for line in waterfall(entries):
             self._screen.print(
@@ -276,7 +275,8 @@ def _named(thing: dict[str, Any] | None, field: str) -> str:
 def _operation(thing: dict[str, Any] | None) -> str:
     if thing is None:
         return "-"
-    step = f" at {thing['step']}" if thing["step"] else ""
+    done = thing["status"] == "succeeded"  # then the step it was at last tells nothing
+    step = f" at {thing['step']}" if thing["step"] and not done else ""
     attempt = f"attempt {thing['attempt']} of {thing['max_attempts']}"
     return f"{thing['kind']} ({thing['id']}): {thing['status']}{step}, {attempt}"
 

@@ -7,13 +7,13 @@ Loaded by `main.py` when a command really runs. `make openapi` writes the whole 
 import sys
 from collections.abc import Sequence
 from functools import cache
-from itertools import takewhile
 
-from cyclopts import App, CycloptsError, Group
+from cyclopts import App, CycloptsError, Group, MissingArgumentError
 
 from gpuaas_cli.book import noun_names, noun_operations
 from gpuaas_cli.declared import command_declared
 from gpuaas_cli.generated import noun_app
+from gpuaas_cli.surface import Command, command_at
 
 _EVERYDAY = Group("Everyday", sort_key=1)
 _LOOKING = Group("Looking into things", sort_key=2)
@@ -98,16 +98,21 @@ def run(words: Sequence[str]) -> int:
     try:
         answer = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        sys.stderr.write(
-            f"error: {error}\n  `gpuaas {' '.join(_known(words))} --help` tells more\n"
-        )
+        asked, _ = command_at(words)
+        line = " ".join(["gpuaas", *asked.words])
+        sys.stderr.write(f"error: {_wrong(error, asked)}\n  `{line} --help` tells more\n")
         return 1
     return answer if isinstance(answer, int) else 0
 
 
-def _known(words: Sequence[str]) -> list[str]:
-    """The words before the first option: what help can be asked about."""
-    return list(takewhile(lambda word: not word.startswith("-"), words))[:2]
+def _wrong(error: CycloptsError, asked: Command) -> str:
+    """What is wrong with a line; a word that is missing by the name its help has."""
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        missing = error.argument.field_info.name
+        for option in asked.options:
+            if option.placed and option.to == missing:
+                return f"{' '.join(asked.words)} needs {option.names[0]}"
+    return str(error)
 
 
 def make_app(words: Sequence[str], *, whole: bool = False) -> App:

@@ -1,17 +1,18 @@
 """`--watch`: a list shown again whenever an event says that something changed, and now and then."""
 
 import asyncio
-import json
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
 from gpuaas_cli.book import Operation
+from gpuaas_cli.options import PROGRAMS
+from gpuaas_cli.output import json_text, note, show
 from gpuaas_cli.screen import Screen
 from gpuaas_cli.session import Session
 from gpuaas_cli.tables import list_text
-from gpuaas_sdk import ProblemError, follow
+from gpuaas_sdk import ProblemError, TemporaryError, UnreachableError, follow
 
 SWEEP_SECONDS = 15.0
 _GATHER_SECONDS = 0.2
@@ -21,15 +22,18 @@ async def watch_list(
     session: Session, operation: Operation, load: Callable[[], Awaitable[list[Any]]]
 ) -> int:
     """Show the list until Ctrl-C. Events wake, the list decides."""
+    form = session.options.output
     with Screen() as screen:
-        drawn = screen.is_terminal and session.options.output in {"table", "wide"}
+        drawn = screen.is_terminal and form not in PROGRAMS and session.options.field is None
         async for rows in changes(session, load):
             if drawn:
-                wide = session.options.output == "wide"
-                screen.show(list_text(rows, operation.columns, wide=wide))
+                screen.show(list_text(rows, operation.columns, wide=form == "wide"))
+            elif form == "json" and session.options.field is None:
+                sys.stdout.write(json_text(rows) + "\n")
             else:
-                sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
-                sys.stdout.flush()
+                show(rows, form, operation.columns)
+                sys.stdout.write("---\n" if form == "yaml" else "\n")
+            sys.stdout.flush()
     return 0
 
 
@@ -40,7 +44,13 @@ async def changes(session: Session, load: Callable[[], Awaitable[Any]]) -> Any: 
     try:
         before: Any = None
         while True:
-            now = await load()
+            try:
+                now = await load()
+            except (UnreachableError, TemporaryError) as error:
+                if before is None:
+                    raise
+                note(f"still watching: {error}")  # a platform that is restarted comes back
+                now = before
             if now != before:
                 yield now
                 before = now

@@ -18,7 +18,7 @@ def yaml_read(text: str) -> Any:  # noqa: ANN401 - JSON
         raise NotYaml(f"line {mark.line + 1}" if mark else str(error)) from error
 
 
-def yaml_written(value: Any) -> str:  # noqa: ANN401 - JSON
-    """A value as YAML, its fields in their order."""
-    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+def yaml_written(value: Any, *, plain: bool = False) -> str:  # noqa: ANN401 - JSON
+    """A value as YAML, its fields in their order; in ASCII alone where it shall be plain."""
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=not plain)
     return text

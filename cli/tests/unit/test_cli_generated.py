@@ -13,7 +13,7 @@ from gpuaas_cli.book import Flag, nouns, operation, operations
 from gpuaas_cli.explain import explain, schema
 from gpuaas_cli.main import called
 from gpuaas_cli.options import Body
-from gpuaas_cli.output import show
+from gpuaas_cli.output import FIELD, NoSuchField, show
 from gpuaas_cli.session import Stop
 from gpuaas_cli.tree import make_app
 
@@ -77,6 +77,17 @@ def test_every_form_of_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == rows
 
 
+def test_a_field_nobody_has_is_not_an_empty_line(capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = FIELD.set("nme")
+    try:
+        with pytest.raises(NoSuchField, match="there are: id, name"):
+            show([{"id": "a_1", "name": "n1"}], "table")
+        show([], "table")
+    finally:
+        FIELD.reset(chosen)
+    assert capsys.readouterr().out == ""
+
+
 def test_the_contract_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain("instance") == 0
     shown = capsys.readouterr().out
@@ -84,6 +95,8 @@ def test_the_contract_explains_itself(capsys: pytest.CaptureFixture[str]) -> Non
     assert "conditions" in shown
     assert explain("instance.status") == 0
     assert "running" in capsys.readouterr().out
+    assert explain() == 0
+    assert "A machine held by a project." in capsys.readouterr().out
     assert explain("instance.nonsense") == 1
     assert explain("nonsense") == 1
     capsys.readouterr()

@@ -148,7 +148,7 @@ def typed(argv: list[str], begin: str) -> None:
         os.execvpe(argv[0], argv, environment())  # noqa: S606 - the shell under test, no other
     try:
         for text, until in (
-            (f"PS1='ready> '; {begin}", "ready> "),
+            (f"PS1='rea''dy> '; {begin}", "ready> "),  # the prompt, not the echo of this
             ("gpuaas alloc\t", "allocation "),
             ("li\t", "list "),
             ("\x01echo said: \n", "said: gpuaas allocation list"),

@@ -50,6 +50,26 @@ def test_a_terminal_gets_colours_and_what_it_has_room_for(terminal: None) -> Non
     assert "a-long-name" not in said
 
 
+def test_a_narrow_terminal_gets_fewer_columns_and_no_folded_words(
+    terminal: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("NO_COLOR", "1")
+    rows = [{"id": "a_1", "name": "n1", "status": "active", "sku": "small", "note": "x" * 20}]
+    said = list_text(rows, tuple(rows[0]), wide=False)
+    assert said.splitlines() == ["ID   NAME  STATUS  SKU", "a_1  n1    active  small"]
+    assert "NOTE" in list_text(rows, tuple(rows[0]), wide=True)
+
+
+def test_a_table_has_times_to_the_second_and_the_beginning_of_what_is_long() -> None:
+    rows = [{"at": "2026-11-16T06:30:04.967823Z", "keys": ["k" * 200]}]
+    line = list_text(rows, ("at", "keys"), wide=False).splitlines()[1]
+    assert line.startswith("2026-11-16T06:30:04Z  kkk")
+    assert line.endswith("k…")
+    assert len(line) < 100
+    assert "k" * 200 in list_text(rows, ("at", "keys"), wide=True)
+
+
 def test_colours_can_be_refused(terminal: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in list_text(ROWS, ("name", "status"), wide=False)

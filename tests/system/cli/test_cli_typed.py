@@ -110,6 +110,8 @@ def wait_for_step(site: Site, operation: str) -> None:
     ("words", "code", "said"),
     [
         (["instance", "show", "inst_01nothere0000000000000000"], 4, "not_found"),
+        (["instance", "show", "nothere"], 4, "`gpuaas instance list`"),
+        (["ssh", "alloc_01nothere0000000000000000", "true"], 4, "check the name or id"),
         (["tenant", "create", "--name", "acme"], 5, "name_taken"),
         (["allocation", "create", "--name", "x"], 1, "--region"),
         (["region", "create", "--name", "UPPER", "--display-name", "x"], 1, "/name"),
@@ -142,6 +144,8 @@ def test_a_repeat_with_the_same_key_changes_nothing(site: Site) -> None:
 def test_a_dry_run_asks_nothing(site: Site) -> None:
     said = site.gpuaas("region", "create", "--name", "west", "--display-name", "W", "--dry-run")
     assert said.out.startswith("POST /api/v1/regions\n")
+    asked = site.done("region", "create", "--name", "west", "--display-name", "W", "--dry-run")
+    assert (asked["method"], asked["body"]["name"]) == ("POST", "west")
     assert "west" not in {one["name"] for one in site.done("region", "list")}
 
 
@@ -189,8 +193,11 @@ def test_a_watched_list_shows_changes_as_they_happen(site: Site) -> None:
         made = site.done("allocation", "create", "--name", "spare", "--sku", "small",
                          "--region", "north")  # fmt: skip
         assert spare["id"]
-        later = json.loads(watching.stdout.readline())
-        assert {one["id"] for one in later} - {one["id"] for one in first} == {made["id"]}
+        new: set[str] = set()
+        while not new:  # what else changes of those there are is shown too
+            later = json.loads(watching.stdout.readline())
+            new = {one["id"] for one in later} - {one["id"] for one in first}
+        assert new == {made["id"]}
     finally:
         watching.send_signal(signal.SIGINT)
         watching.communicate(timeout=30)

@@ -284,6 +284,6 @@ def _proof_of(instance: dict[str, Any], key: Path | None, report: Path | None) -
 
 def _key(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        return path.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise Stop(f"--operator-key {path} cannot be read ({error.strerror})") from error

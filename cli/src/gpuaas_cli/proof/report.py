@@ -57,9 +57,9 @@ def write(report: Report, json_file: Path | None, html_file: Path | None) -> Non
     """Keep the report."""
     if json_file is not None:
         text = json.dumps(report.as_json(), indent=2, ensure_ascii=False)
-        json_file.write_text(text + "\n")
+        json_file.write_text(text + "\n", encoding="utf-8")
     if html_file is not None:
-        html_file.write_text(page(report))
+        html_file.write_text(page(report), encoding="utf-8")
 
 
 def page(report: Report) -> str:
