@@ -266,6 +266,7 @@ async def _locked(conn: Connection, ids: Iterable[str]) -> dict[str, AllocationR
 
 async def _quota_require(conn: Connection, place: Place, sku: str) -> None:
     """Every quota that holds here has room for one more."""
+    await store.quota_lock(conn, place)
     for quota in await store.quota_list(conn, place):
         if quota["sku"] in {"*", sku} and quota["used"] >= quota["limit"]:
             whose = "project's" if quota["project_id"] else "tenant's"

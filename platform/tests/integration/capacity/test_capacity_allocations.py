@@ -98,6 +98,15 @@ async def test_quota_of_tenant_and_project(site: Site) -> None:
     assert [(quota["limit"], quota["used"]) for quota in quotas] == [(1, 1)]
 
 
+async def test_racing_requests_keep_to_the_quota(site: Site) -> None:
+    path = f"/tenants/{site.place.org_id}/quotas"
+    set_ = await site.client.put(path, json={"limit": 1}, headers=site.operator)
+    assert set_.status_code == 200
+    answers = await asyncio.gather(*(site.allocate(f"a{number}") for number in range(3)))
+    codes = sorted(answer.status_code for answer in answers)
+    assert codes == [201, 409, 409], [answer.text for answer in answers]
+
+
 async def test_nobody_raises_their_own_quota(site: Site) -> None:
     path = f"/tenants/{site.place.org_id}/projects/{site.place.project_id}/quotas"
     answer = await site.client.put(path, json={"limit": 99}, headers=site.admin)

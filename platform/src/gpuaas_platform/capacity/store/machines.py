@@ -341,7 +341,19 @@ async def quota_list(conn: Connection, place: Place) -> list[Record]:
         "  AND (q.project_id = '' OR a.project_id = q.project_id)"
         "  AND (q.sku = '*' OR a.sku = q.sku)) AS used"
         " FROM quotas q WHERE q.org_id = $1 AND (q.project_id = '' OR q.project_id = $2)"
-        " ORDER BY q.project_id, q.sku FOR UPDATE OF q",
+        " ORDER BY q.project_id, q.sku",
+        place.org_id, place.project_id or "",
+    )  # fmt: skip
+
+
+async def quota_lock(conn: Connection, place: Place) -> None:
+    """Let one request at a time be counted against the quotas of a place.
+
+    A statement of its own: one that waited for the lock would still count what it saw before.
+    """
+    await conn.execute(
+        "SELECT 1 FROM quotas WHERE org_id = $1 AND (project_id = '' OR project_id = $2)"
+        " ORDER BY project_id, sku FOR UPDATE",
         place.org_id, place.project_id or "",
     )  # fmt: skip
 
