@@ -132,7 +132,7 @@ async def swept(platform: Platform) -> None:
     """Sweep, and wait for the platform's own sweep where that one was faster."""
     await sweep_turn(platform)
     now = platform.clock.now()
-    for _ in range(500):
+    for _ in range(3000):
         left = "SELECT count(*) FROM secret_sweep WHERE taken OR due_at <= $1"
         if not await platform.db.fetchval(left, now):
             return

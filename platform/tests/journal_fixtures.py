@@ -65,7 +65,7 @@ async def happen(
     await mutate(system_call(platform, "/test", correlation), action, handler)
 
 
-async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = 20) -> Any:
+async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = 60) -> Any:
     """Wait until the check answers something true, and return it."""
     async with asyncio.timeout(seconds):
         while True:
@@ -109,7 +109,7 @@ class Reader:
         self.last_id = ""
         self.comments: list[str] = []
 
-    async def next(self, seconds: float = 20) -> dict[str, Any]:
+    async def next(self, seconds: float = 60) -> dict[str, Any]:
         """The next event; its `sse_type` and `sse_id` are the message's own."""
         message: dict[str, Any] = {}
         async with asyncio.timeout(seconds):
@@ -141,7 +141,7 @@ async def stream(
     if last_id is not None:
         headers["Last-Event-ID"] = last_id
     async with (
-        httpx2.AsyncClient(timeout=30) as client,
+        httpx2.AsyncClient(timeout=60) as client,
         client.stream("GET", f"{url}/events/stream", params=query, headers=headers) as response,
     ):
         assert response.status_code == 200, (await response.aread()).decode()

@@ -12,6 +12,7 @@ from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.caller import Place
 
 HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
+_LOOKS = 3000  # fifty a second, at most
 
 
 class Never(Exception):
@@ -105,7 +106,7 @@ class Site:
     async def became(self, allocation_id: str, *statuses: str) -> Any:
         """The allocation, once it is in one of these states; time passes for orders that wait."""
         path, found = f"/allocations/{allocation_id}", {}
-        for _ in range(600):
+        for _ in range(_LOOKS):
             found = (await self.client.get(path, headers=self.admin)).json()
             if found["status"] in statuses:
                 return found
@@ -155,7 +156,7 @@ class Site:
 
     async def said(self, allocation_id: str, *conditions: str) -> Any:
         """The node, once exactly these conditions hold of it."""
-        for _ in range(600):
+        for _ in range(_LOOKS):
             node = await self.node(allocation_id)
             if tuple(one["type"] for one in node["conditions"]) == conditions:
                 return node
@@ -164,7 +165,7 @@ class Site:
 
     async def until(self, holds: Callable[[], bool], *, later: bool = False) -> None:
         """Wait until something holds; `later` lets time pass for what is tried again."""
-        for _ in range(600):
+        for _ in range(_LOOKS):
             if holds():
                 return
             await asyncio.sleep(0.02)

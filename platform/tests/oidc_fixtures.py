@@ -39,14 +39,14 @@ class RunningProvider:
 
     async def change(self, **wanted: object) -> None:
         """Rotate its keys (`rotate=True`), or say who is in which group (`groups={…}`)."""
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             answer = await client.post(f"{self.issuer}/test/state", json=wanted)
             assert answer.status_code == 200, answer.text
 
     async def visit(self, url: str, name: str) -> str:
         """Sign in at the provider's own pages; the address it sends the browser back to."""
         await self.change(forget_codes=True)
-        async with httpx2.AsyncClient(base_url=self.issuer) as client:
+        async with httpx2.AsyncClient(base_url=self.issuer, timeout=60) as client:
             answer = await client.get(url)
             for _ in range(12):
                 if answer.is_redirect:
@@ -94,4 +94,4 @@ def provider_running(redirect_uri: str = REDIRECT_URI) -> Iterator[RunningProvid
         assert process.stdout is not None
         yield RunningProvider(json.loads(process.stdout.readline())["issuer"])
     finally:
-        process.communicate("", timeout=30)
+        process.communicate("", timeout=60)

@@ -64,7 +64,7 @@ def openbao_running() -> Iterator[OpenBao]:
             command, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=folder
         )
     url = f"http://127.0.0.1:{port}"
-    root = hvac.Client(url=url, token=token, timeout=5)
+    root = hvac.Client(url=url, token=token, timeout=60)
     try:
         _wait(process, root, folder)
         _prepare(root, folder)
@@ -77,7 +77,7 @@ def openbao_running() -> Iterator[OpenBao]:
 
 
 def _wait(process: "subprocess.Popen[bytes]", root: Any, folder: Path) -> None:
-    for _ in range(400):
+    for _ in range(1200):
         if process.poll() is not None:
             break
         try:

@@ -102,7 +102,7 @@ class Registry:
     def _ask(self, method: str, path: str, **how: Any) -> httpx2.Response:
         url = path if path.startswith("http") else f"http://{self.host}{path}"
         headers = how.pop("headers", {}) | {"Accept": f"{MANIFEST_TYPE}, {INDEX_TYPE}"}
-        return httpx2.request(method, url, auth=self.login, headers=headers, **how)
+        return httpx2.request(method, url, auth=self.login, headers=headers, timeout=60, **how)
 
 
 @contextmanager
@@ -158,18 +158,24 @@ def registry_program() -> Path | None:
         return kept
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         return None
-    with tempfile.TemporaryDirectory() as folder:
+    _CACHE.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=_CACHE.parent) as folder:
         Path(folder).chmod(0o777)
         command = ["apt-get", "-qq", "download", _PROGRAM]
         if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode != 0:
             return None
-        package = next(Path(folder).glob("*.deb"))
-        subprocess.run(["dpkg-deb", "-x", str(package), str(_CACHE)], check=True)
+        package, whole = next(Path(folder).glob("*.deb")), Path(folder) / "whole"
+        subprocess.run(["dpkg-deb", "-x", str(package), str(whole)], check=True)
+        try:
+            whole.rename(_CACHE)
+        except OSError:  # tests beside these may have been faster
+            if not kept.exists():
+                raise
     return kept
 
 
 def _wait(registry: Registry) -> None:
-    for _ in range(200):
+    for _ in range(1200):
         if registry.process.poll() is not None:
             break
         try:

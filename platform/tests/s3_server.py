@@ -48,7 +48,9 @@ class S3Server:
         empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         signed = Signed(method, host, path, query, empty)
         headers = headers_signed(self.keys, signed, datetime.now(UTC))
-        return httpx2.request(method, f"{self.url}{path}", params=query, headers=headers)
+        return httpx2.request(
+            method, f"{self.url}{path}", params=query, headers=headers, timeout=60
+        )
 
 
 @contextmanager

@@ -61,9 +61,9 @@ class ServedPlatform:
             self.process.stdout.close()
 
     def _await_ready(self) -> None:
-        for _ in range(200):
+        for _ in range(1200):
             try:
-                if httpx2.get(f"{self.url}/health/ready", timeout=5).status_code == 200:
+                if httpx2.get(f"{self.url}/health/ready", timeout=60).status_code == 200:
                     return
             except httpx2.HTTPError:
                 pass

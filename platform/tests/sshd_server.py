@@ -1,5 +1,6 @@
 """A real OpenSSH server for a test, on loopback, and the real client to meet it with."""
 
+import fcntl
 import getpass
 import os
 import shutil
@@ -8,13 +9,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 _PRIVILEGE_SEPARATION = Path("/run/sshd")
+_OURS = 0o711
 _CONFIG = """
 ListenAddress 127.0.0.1:{port}
 HostKey {folder}/host_key
@@ -119,25 +121,48 @@ def sshd_running() -> Iterator[Sshd]:
     server.trust([])
     server.principals([])
     server.revoke(b"")
-    made = os.geteuid() == 0 and not _PRIVILEGE_SEPARATION.exists()
-    if made:
-        _PRIVILEGE_SEPARATION.mkdir(mode=0o755)
-    process = subprocess.Popen(
-        [program, "-D", "-f", folder / "config", "-E", folder / "log"], stdin=subprocess.DEVNULL
-    )
+    with _privilege_separation():
+        process = subprocess.Popen(
+            [program, "-D", "-f", folder / "config", "-E", folder / "log"],
+            stdin=subprocess.DEVNULL,
+        )
+        try:
+            _wait(process, server)
+            yield server
+        finally:
+            process.terminate()
+            process.wait()
+            shutil.rmtree(folder)
+
+
+@contextmanager
+def _privilege_separation() -> Iterator[None]:
+    """The folder sshd wants of root, where the host has none; the last of those beside us, in
+    this run or another one on the host, takes it away. Its mode tells it from the host's own."""
+    if os.geteuid() != 0:
+        yield
+        return
+    while True:
+        with suppress(FileExistsError):
+            _PRIVILEGE_SEPARATION.mkdir(mode=_OURS)
+        with suppress(FileNotFoundError):
+            held = os.open(_PRIVILEGE_SEPARATION, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(held, fcntl.LOCK_SH)
+            if os.fstat(held).st_nlink > 0:
+                break
+            os.close(held)
     try:
-        _wait(process, server)
-        yield server
+        yield
     finally:
-        process.terminate()
-        process.wait()
-        shutil.rmtree(folder)
-        if made:
-            _PRIVILEGE_SEPARATION.rmdir()
+        with suppress(BlockingIOError):
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(held).st_mode & 0o777 == _OURS:
+                _PRIVILEGE_SEPARATION.rmdir()
+        os.close(held)
 
 
 def _wait(process: "subprocess.Popen[bytes]", server: Sshd) -> None:
-    for _ in range(200):
+    for _ in range(1200):
         if process.poll() is not None:
             break
         try:
