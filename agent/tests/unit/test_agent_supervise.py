@@ -69,7 +69,8 @@ def test_output_keeps_its_beginning_and_its_end(tmp_path: Path, size: int) -> No
 
 
 def test_time_is_over(tmp_path: Path) -> None:
-    entry, path = made(tmp_path, "trap '' TERM; sleep 0.1; exec sleep 0.2", timeout_seconds=0.05)
+    until_told = "trap 'exit 0' TERM; while :; do sleep 0.05; done"
+    entry, path = made(tmp_path, until_told, timeout_seconds=0.05)
     supervise(entry, path)
     assert result_of(entry)["code"] == "timed_out"
 

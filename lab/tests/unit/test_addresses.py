@@ -16,11 +16,11 @@ POOL = IPv4Network("10.213.0.0/16")
 networks = st.builds(
     lambda base, length: IPv4Network((base, length), strict=False),
     st.integers(int(POOL.network_address), int(POOL.broadcast_address)),
-    st.integers(18, 32),
+    st.integers(19, 32),
 )
 
 
-@given(lab=st.text(min_size=1, max_size=20), used=st.lists(networks, max_size=8))
+@given(lab=st.text(min_size=1, max_size=20), used=st.lists(networks, max_size=7))
 def test_a_picked_subnet_is_free_and_in_the_pool(lab: str, used: list[IPv4Network]) -> None:
     picked = subnet_pick(lab, POOL, used)
     assert picked.prefixlen == 24

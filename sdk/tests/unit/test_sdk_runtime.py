@@ -277,16 +277,17 @@ async def test_whoever_lost_the_lease_stops_at_once_and_says_nothing(
     platform: MemoryPlatform,
 ) -> None:
     asked = await deployed(platform)
-    ended = asyncio.Event()
+    begun, ended = asyncio.Event(), asyncio.Event()
 
     async def work(_: Context) -> None:
+        begun.set()
         try:
             await asyncio.Event().wait()
         finally:
             ended.set()
 
     async with replica(platform, app_of([Act("long", work)]), lease_seconds=5):
-        await seen(lambda: platform.operation(asked.id).status is OperationStatus.RUNNING)
+        await asyncio.wait_for(begun.wait(), 20)
         platform.clock.advance(6)
         platform.world.hide(asked.id, token="somebody-else-has-it-now")
         said = len(platform.surface.requests)

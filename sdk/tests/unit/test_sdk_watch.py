@@ -64,6 +64,12 @@ class Place:
         )
         return Watch(around, ControllerSelf(replica=replica), Schedule(**more))  # type: ignore[arg-type]  # the seconds alone are given
 
+    async def looked(self, times: int) -> None:
+        """Until it was looked so often."""
+        async with asyncio.timeout(60):
+            while len(self.figures.outcomes()) < times:  # noqa: ASYNC110 - no event tells it
+                await asyncio.sleep(0.01)
+
     def reports(self) -> int:
         paths = [path for _, path in self.platform.surface.requests]
         return sum(
@@ -180,9 +186,7 @@ async def test_what_came_while_an_operation_ran_is_looked_at_when_it_ends(place:
         await asyncio.sleep(0.05)
         assert place.figures.outcomes() == []
         watch.freed(instance_id)
-        for _ in range(1000):
-            if not place.figures.outcomes():
-                await asyncio.sleep(0.01)
+        await place.looked(1)
     finally:
         running.cancel()
     assert place.figures.outcomes() == ["converged"]
@@ -213,7 +217,7 @@ async def test_one_bad_instance_blocks_no_other(place: Place) -> None:
 
     place.boards.take("alloc_good", "paper")
     app = App(**{**vars(honest), "observe": observe})
-    await place.watch(app, patience_seconds=0.2).turn()
+    await place.watch(app, patience_seconds=3).turn()
     assert place.platform.instance(good).health is Health.DEGRADED
     assert sorted(place.figures.outcomes()) == ["drifted", "failed", "failed"]
 
@@ -246,10 +250,7 @@ async def test_a_turn_begins_at_once_when_it_is_woken(place: Place) -> None:
     running = asyncio.create_task(watch.run())
     try:
         for turns in (1, 2, 3):
-            for _ in range(1000):
-                if len(place.figures.outcomes()) >= turns:
-                    break
-                await asyncio.sleep(0.01)
+            await place.looked(turns)
             assert len(place.figures.outcomes()) == turns
             watch.wake()
     finally:

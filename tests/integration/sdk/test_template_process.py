@@ -112,7 +112,7 @@ def served(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 async def site(served: str, tmp_path: Path) -> AsyncIterator[Site]:
     async with httpx2.AsyncClient(base_url=f"{served}/api/v1", timeout=30) as http:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not await _ready(http):  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.05)
         session = await http.post("/sessions", json={"email": EMAIL, "password": PASSWORD})
