@@ -68,11 +68,10 @@ class Host:
         """A script, from its wish to its end."""
         return await self.done({"kind": "run_script", "script": script, **more})
 
-    async def started(self, script: str, **more: Any) -> NodeTask:
-        """A script that writes `/root/here` and has done so."""
-        task = await self.task(
-            {"kind": "run_script", "script": f"touch /root/here\n{script}", **more}
-        )
+    async def started(self, script: str, *, first: str = "", **more: Any) -> NodeTask:
+        """A script that does `first`, then writes `/root/here`, and has done so."""
+        text = f"{first}touch /root/here\n{script}"
+        task = await self.task({"kind": "run_script", "script": text, **more})
         await self.until("test -e /root/here")
         return task
 

@@ -23,7 +23,7 @@ from typing import Any
 
 BIN = Path(sys.executable).parent
 EMAIL, PASSWORD = "admin@example.test", "correct horse battery staple"
-PATIENCE = 120.0
+PATIENCE = 240.0
 HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIG" + "A" * 42
 
 

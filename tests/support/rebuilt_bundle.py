@@ -37,8 +37,11 @@ def _newer_make(present: Path, folder: Path) -> None:
     made = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
         bundles_rebuilt(present, made)
-        if not folder.exists():  # a test beside this one may have been faster
+        try:
             made.rename(folder)
+        except OSError:  # a test beside this one may have been faster
+            if not folder.exists():
+                raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
 

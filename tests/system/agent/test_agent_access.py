@@ -117,7 +117,7 @@ async def test_principals_of_other_users_are_set_and_end_with_the_allocation(
     path = f"/allocations/{other.allocation_id}/release"
     await other.ground.admin.post(path, None, Allocation)
     await until_refused(other, key, issued)
-    assert (await other.machine.run(f"ls {folder}")).stdout == ""
+    await other.until(f'test -z "$(ls {folder})"')
 
 
 async def test_an_sshd_that_follows_somebody_else_is_left_alone(other: Host) -> None:
