@@ -1,7 +1,7 @@
 """The in-memory platform's side of people: deploy, ask for operations, cancel, retry, delete.
 
-Inputs are not checked against the app's schema, and policy, entitlements and prices do not exist
-here: the real platform has tests of its own. Called by `surface.py` and by tests.
+Inputs are checked against the app's schema. Policy, entitlements and prices do not exist here: the
+real platform has tests of its own. Called by `surface.py` and by tests.
 """
 
 from gpuaas_contract.apps import (
@@ -29,6 +29,7 @@ from gpuaas_contract.states import (
     MemberStatus,
     OperationStatus,
 )
+from gpuaas_sdk.testing.inputs import input_checked
 from gpuaas_sdk.testing.making import (
     Caller,
     instance_new,
@@ -45,15 +46,17 @@ def instance_create(
     """Deploy: the instance, its members and the operation that brings them up."""
     version = body.version or max(v for slug, v in world.manifests if slug == body.app_slug)
     manifest = world.manifests[body.app_slug, version]
-    seats = seats_of(manifest.deploy.placement, body.settings)
+    settings = input_checked(manifest.deploy, body.settings, "/settings")
+    body = body.model_copy(update={"version": version, "settings": settings})
+    seats = seats_of(manifest.deploy.placement, settings)
     taken = {m.allocation_id for m in world.members.values() if m.removed_at is None}
     for seat in seats:
         if seat.allocation_id in taken:
             raise Refused(ErrorCode.IN_USE, f"The allocation {seat.allocation_id} is in use.")
-    instance = instance_new(world, caller, project_id, body.model_copy(update={"version": version}))
+    instance = instance_new(world, caller, project_id, body)
     world.instances[instance.id] = instance
     operation = operation_new(world, caller, instance, manifest.deploy)
-    operation = operation.model_copy(update={"input": body.settings})
+    operation = operation.model_copy(update={"input": settings})
     world.operations[operation.id] = operation
     acts_on = manifest.deploy.valid_in.components
     own = [seat for seat in seats if not acts_on or seat.component in acts_on]
@@ -80,6 +83,8 @@ def operation_create(
     if spec.purpose is Purpose.DELETE:
         return instance_delete(world, caller, instance_id)
     _available(spec, instance)
+    if spec.purpose is not Purpose.DEPLOY:
+        body = body.model_copy(update={"input": input_checked(spec, body.input, "/input")})
     seats = seats_of(spec.placement, body.input) if spec.purpose is not Purpose.DEPLOY else []
     pairs = _pairs(world, spec, body, seats)
     for member_id, seat in pairs:

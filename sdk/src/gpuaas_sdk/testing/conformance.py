@@ -10,6 +10,7 @@ from typing import Final
 
 from gpuaas_contract.apps import (
     AppInstance,
+    InstanceCreate,
     Operation,
     Requested,
 )
@@ -27,7 +28,7 @@ from gpuaas_sdk.client import Request
 from gpuaas_sdk.runtime.controller import Controller, Options
 from gpuaas_sdk.testing import conformance_abandon
 from gpuaas_sdk.testing.conformance_abandon import ABSENT
-from gpuaas_sdk.testing.example import Boards, notes_app
+from gpuaas_sdk.testing.example import SLUG, Boards, notes_app
 from gpuaas_sdk.testing.ground import Ground, same, true
 
 _PATIENCE: Final = 60.0
@@ -281,6 +282,27 @@ async def case_a_report_is_whole_or_nothing(ground: Ground) -> None:
     same(now.progress[0].state, StepState.PENDING, "nothing was written")
     deleted = ground.say(claimed, "report", instance={"status": "deleted"})
     same(await ground.refused(deleted), ErrorCode.STATE_CONFLICT, "a report cannot delete")
+
+
+async def case_an_input_matches_the_manifest(ground: Ground) -> None:
+    """What the schema does not allow is refused, field by field; what is left out is filled in."""
+    path = f"/projects/{ground.project_id}/app-instances"
+
+    def deploy(**settings: object) -> Awaitable[Requested]:
+        body = InstanceCreate(app_slug=SLUG, version="1.0.0", name="wrong", settings=settings)
+        return ground.person.post(path, body, Requested)
+
+    found = await ground.fields_refused(deploy(colour="red", pins="many"))
+    same(found, {"/settings/board", "/settings/colour", "/settings/pins"}, "of a deploy")
+    asked = await deploy(board=ground.allocations[0])
+    same(asked.instance.settings["pins"], [], "the default")
+    await ground.say(await ground.claim_one(), "complete")
+    none = await ground.fields_refused(ground.ask(asked.instance.id, "add_pin"))
+    same(none, {"/input/pins"}, "what is needed")
+    odd = await ground.fields_refused(
+        ground.ask(asked.instance.id, "add_pin", input={"pins": [3], "glue": True})
+    )
+    same(odd, {"/input/pins/0", "/input/glue"}, "of another kind, and unknown")
 
 
 async def case_an_observer_is_alone(ground: Ground) -> None:

@@ -97,6 +97,15 @@ class Ground:
             return error.code
         raise AssertionError("it was not refused")
 
+    async def fields_refused(self, call: Awaitable[object]) -> set[str]:
+        """The fields for which the platform refuses an input."""
+        try:
+            await call
+        except ProblemError as error:
+            same(error.code, ErrorCode.INVALID_INPUT, "the code")
+            return {one.pointer for one in error.problem.errors}
+        raise AssertionError("it was not refused")
+
     async def instance(self, instance_id: str) -> AppInstance:
         """An instance as it is now."""
         return await self.person.get(f"/app-instances/{instance_id}", AppInstance)

@@ -223,6 +223,7 @@ def _refusal(refused: Refused, correlation_id: str) -> httpx2.Response:
         code=refused.code,
         correlation_id=correlation_id,
         retryable=kind.retryable,
+        errors=refused.errors,
         next_actions=list(kind.next_actions),
     )
     return _answer(problem, kind.status, correlation_id)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from gpuaas_contract.apps import AppInstance, Member, Operation
 from gpuaas_contract.common import Condition
-from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.errors import ErrorCode, FieldError
 from gpuaas_contract.manifest import Manifest, OperationSpec
 from gpuaas_contract.states import (
     INSTANCE,
@@ -41,10 +41,11 @@ _LEAVING: Final = frozenset(
 class Refused(Exception):
     """The in-memory platform refuses a request, with one of the contract's codes."""
 
-    def __init__(self, code: ErrorCode, detail: str) -> None:
+    def __init__(self, code: ErrorCode, detail: str, errors: Iterable[FieldError] = ()) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
+        self.errors = list(errors)
 
 
 class FakeClock:
