@@ -294,11 +294,11 @@ class Lab:
                 await asyncio.sleep(0.1)
 
     async def _cable_wait(self, machine: str) -> None:
-        for _attempt in range(500):
+        for _attempt in range(3000):
             if network.cable_present(self.name, machine):
                 return
             await asyncio.sleep(0.01)
-        raise BootFailed(f"{machine} has no network cable 5 s after it was powered on")
+        raise BootFailed(f"{machine} has no network cable 30 s after it was powered on")
 
     async def _recut(self, cuts: tuple[Cut, ...]) -> None:
         touched = {

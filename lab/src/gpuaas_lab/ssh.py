@@ -16,7 +16,9 @@ import asyncssh
 
 from gpuaas_lab.errors import BootFailed, CommandFailed
 
+# A machine that boots is asked often; one that is up may answer late on a busy host.
 _ATTEMPT_SECONDS = 0.25
+_ANSWER_SECONDS = 3.0
 _PAUSE_SECONDS = 0.03
 _GOODBYE_SECONDS = 0.3
 # sshd takes ten sessions on one connection by default; two are left for people.
@@ -52,11 +54,11 @@ class Connection:
         self._slots = asyncio.Semaphore(_SESSIONS)
         self._open: asyncssh.SSHClientConnection | None = None
 
-    async def client(self) -> asyncssh.SSHClientConnection:
-        """The live connection."""
+    async def client(self, answer: float = _ANSWER_SECONDS) -> asyncssh.SSHClientConnection:
+        """The live connection; the network is given `answer` seconds for a new one."""
         async with self._lock:
             if self._open is None or self._open.is_closed():
-                self._open = await self._connect()
+                self._open = await self._connect(answer)
             return self._open
 
     async def wait(self, patience: float, alive: Callable[[], Awaitable[bool]]) -> None:
@@ -66,7 +68,7 @@ class Connection:
         look_at = loop.time() + 2
         while True:
             try:
-                await self.client()
+                await self.client(_ATTEMPT_SECONDS)
             except (OSError, asyncssh.ConnectionLost, asyncssh.DisconnectError) as error:
                 if isinstance(error, asyncssh.HostKeyNotVerifiable):
                     raise
@@ -112,8 +114,8 @@ class Connection:
         except TimeoutError:
             client.abort()  # the machine is off or cut: it will never say goodbye
 
-    async def _connect(self) -> asyncssh.SSHClientConnection:
-        plug = await _plug(self._door.address)
+    async def _connect(self, answer: float) -> asyncssh.SSHClientConnection:
+        plug = await _plug(self._door.address, answer)
         try:
             return await asyncssh.connect(
                 self._door.address,
@@ -133,13 +135,13 @@ class Connection:
             raise
 
 
-async def _plug(address: str) -> socket.socket:
+async def _plug(address: str, answer: float) -> socket.socket:
     """A connected socket, or an error soon: a machine without a network answers nothing at all."""
     plug = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     plug.setblocking(False)
     plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
-        async with asyncio.timeout(_ATTEMPT_SECONDS):
+        async with asyncio.timeout(answer):
             await asyncio.get_running_loop().sock_connect(plug, (address, 22))
     except BaseException:
         plug.close()

@@ -21,6 +21,7 @@ from gpuaas_lab.settings import Settings
 
 _NSPAWN_FOLDERS = (Path("/run/systemd/nspawn/propagate"), Path("/run/systemd/nspawn/unix-export"))
 _ALIAS = "gpuaas-lab:"
+_GONE_PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,8 @@ def _mounts(scope: str) -> list[str]:
 async def _prove_gone(lab: str) -> None:
     left = leftovers(lab)
     # A network namespace is torn down by the kernel a little after its last process.
-    for _attempt in range(200):
+    deadline = time.monotonic() + _GONE_PATIENCE
+    while time.monotonic() < deadline:
         if not left.any():
             return
         await asyncio.sleep(0.02)

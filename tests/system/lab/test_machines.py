@@ -32,7 +32,7 @@ async def test_machines_are_told_apart(three: Lab) -> None:
 
 async def test_machines_reach_each_other_and_the_host_by_name(three: Lab) -> None:
     for name in ("n2", "n3", "host"):
-        await three.machine("n1").run(f"ping -c 1 -W 2 {name}")
+        await three.machine("n1").run(f"ping -c 1 -w 30 {name}")
 
 
 async def test_commands_run_side_by_side_on_one_connection(three: Lab) -> None:
