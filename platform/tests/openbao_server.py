@@ -95,7 +95,7 @@ def _prepare(root: Any, folder: Path) -> None:
     root.sys.create_or_update_policy("gpuaas", _POLICY)
     root.sys.enable_auth_method("approle")
     root.auth.approle.create_or_update_approle(
-        "gpuaas", token_policies=["gpuaas"], token_ttl="4s", token_max_ttl="10s"
+        "gpuaas", token_policies=["gpuaas"], token_ttl="120s", token_max_ttl="600s"
     )
     made = root.auth.approle.generate_secret_id("gpuaas")
     (folder / "secret-id").write_text(made["data"]["secret_id"])

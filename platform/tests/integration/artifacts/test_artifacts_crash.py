@@ -156,7 +156,7 @@ async def _put_slowly(
 
 
 async def _until(holds: Any) -> None:
-    for _ in range(600):
+    for _ in range(2400):
         if holds():
             return
         await asyncio.sleep(0.05)

@@ -159,7 +159,7 @@ async def test_the_record_tells_what_went_where(site: ArtifactSite, artifact: An
     entries = [(entry["kind"], entry["status"]) for entry in timeline["entries"]]
     assert ("artifact_delivery", "finished") in entries
     events: dict[str, Any] = {"items": []}
-    for _ in range(100):
+    for _ in range(1200):
         if len(events["items"]) == 2:
             break
         await asyncio.sleep(0.05)

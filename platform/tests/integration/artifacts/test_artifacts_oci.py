@@ -175,7 +175,7 @@ async def test_a_registry_that_does_not_answer_is_tried_again(
     body = {"name": "tools", "version": "1", "digest": digest}
     made = await site.made(f"/artifact-sources/{source}/artifacts", site.root, body)
     seen = made
-    for _ in range(100):
+    for _ in range(1200):
         if seen["status_reason"]:
             break
         seen = await site.seen(f"/artifacts/{made['id']}", site.root, wait="100ms")

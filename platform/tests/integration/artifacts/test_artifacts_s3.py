@@ -121,7 +121,7 @@ async def test_an_outage_is_told_and_passes(site: ArtifactSite, clock: Any) -> N
     await site.made(f"/artifacts/{made['id']}/complete", site.root, None)
     waiting = await site.seen(f"/artifacts/{made['id']}", site.root, wait="1s")
     assert waiting["status"] == "ingesting"
-    for _ in range(100):
+    for _ in range(1200):
         waiting = await site.seen(f"/artifacts/{made['id']}", site.root, wait="100ms")
         if waiting["status_reason"]:
             break

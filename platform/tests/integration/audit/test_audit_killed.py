@@ -41,7 +41,7 @@ async def test_killed_between_statements(
                 async def killed() -> bool:
                     return process.poll() is not None
 
-                await eventually(killed, 60)
+                await eventually(killed, 120)
         assert plan.acted.is_set()
     await _assert_whole(database_url)
 

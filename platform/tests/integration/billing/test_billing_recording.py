@@ -86,7 +86,7 @@ async def test_killed_in_the_middle_of_its_transaction_nothing_counts_twice(
                 async def waits() -> bool:
                     return int(await ledger.admin.fetchval(sql)) == 1
 
-                await eventually(waits, 60)
+                await eventually(waits, 120)
     finally:
         await blocker.close()
     assert (await ledger.admin.fetchval(_NOW), await ledger.records()) == (0, [])
@@ -96,7 +96,7 @@ async def test_killed_in_the_middle_of_its_transaction_nothing_counts_twice(
         async def done() -> bool:
             return int(await ledger.admin.fetchval(_NOW)) == 3
 
-        await eventually(done, 60)
+        await eventually(done, 120)
     [record] = await ledger.records()
     assert (record["started_at"], record["ended_at"]) == (at(10), at(70))
     assert len(await ledger.admin.fetch("SELECT FROM usage_prices")) == 1

@@ -75,7 +75,7 @@ async def test_given_back_while_it_is_being_made(site: Site) -> None:
     site.fake.gate.clear()
     asked = await site.ask()
     await site.became(asked.json()["id"], "provisioning")
-    await asyncio.wait_for(site.fake.begun.wait(), 10)
+    await asyncio.wait_for(site.fake.begun.wait(), 60)
     assert (await site.release(asked.json()["id"])).json()["status"] == "releasing"
     site.fake.gate.set()
     await site.became(asked.json()["id"], "released")
@@ -86,7 +86,7 @@ async def test_an_order_whose_worker_is_gone_is_taken_up_again(site: Site) -> No
     """A replica that claimed and died: its lease lapses."""
     site.fake.gate.clear()
     asked = (await site.ask()).json()["id"]
-    await asyncio.wait_for(site.fake.begun.wait(), 10)
+    await asyncio.wait_for(site.fake.begun.wait(), 60)
     await site.platform.db.execute(
         "UPDATE machine_orders SET token = 'dead', attempt = 1 WHERE allocation_id = $1", asked
     )
@@ -104,7 +104,7 @@ async def test_an_order_whose_worker_is_gone_is_taken_up_again(site: Site) -> No
 async def test_two_replicas_do_not_work_on_one_order(site: Site) -> None:
     site.fake.gate.clear()
     await site.ask()
-    await asyncio.wait_for(site.fake.begun.wait(), 10)
+    await asyncio.wait_for(site.fake.begun.wait(), 60)
     other = Workshop(site.platform)
     await other.turn()
     await other.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from custody_fixtures import swept
 from openbao_server import OpenBao, openbao_running
 
 from gpuaas_contract.errors import ErrorCode
@@ -227,7 +228,7 @@ async def test_a_token_is_renewed_replaced_and_its_loss_survived(openbao: OpenBa
 
 async def test_an_outage_is_said_and_ends() -> None:
     with openbao_running() as server:
-        settings = Settings(**server.settings, vault_timeout_seconds=1)
+        settings = Settings(**server.settings, vault_timeout_seconds=5)
         store, path = VaultStore(settings), _path()
         await store.put(path, b"before")
         _stop(server)
@@ -254,7 +255,7 @@ async def test_a_secret_nobody_names_is_swept(platform: Platform, clock: Any) ->
     await sweep_turn(platform)
     assert await store.get(orphan) == b"orphan"
     clock.advance(hours=2)
-    await sweep_turn(platform)
+    await swept(platform)
     assert await store.versions(orphan) == []
     assert await store.get(named) == b"named"
     async with platform.db.connection() as conn:

@@ -74,4 +74,4 @@ async def _until(check: Callable[[], bool]) -> None:
     async def checked() -> bool:
         return check()
 
-    await eventually(checked, 40)
+    await eventually(checked, 120)

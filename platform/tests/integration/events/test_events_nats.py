@@ -124,7 +124,7 @@ async def _messages(server: Server, count: int) -> list[dict[str, Any]]:
     async def enough() -> list[dict[str, Any]] | None:
         try:
             async with _client(server) as client:
-                jetstream = client.jetstream(timeout=2)
+                jetstream = client.jetstream(timeout=20)
                 info = await jetstream.stream_info("GPUAAS")
                 if info.state.messages < count:
                     return None
@@ -133,7 +133,7 @@ async def _messages(server: Server, count: int) -> list[dict[str, Any]]:
                     ordered_consumer=True,
                     config=ConsumerConfig(deliver_policy=DeliverPolicy.ALL),
                 )
-                found = [await subscription.next_msg(5) for _ in range(info.state.messages)]
+                found = [await subscription.next_msg(20) for _ in range(info.state.messages)]
         except (OSError, nats.errors.Error, nats.js.errors.Error):
             return None
         return [
@@ -150,7 +150,7 @@ async def _client(server: Server) -> AsyncIterator[Client]:
     async def quiet(_: Exception) -> None: ...
 
     client = await asyncio.wait_for(
-        nats.connect(server.url, allow_reconnect=False, connect_timeout=1, error_cb=quiet), 5
+        nats.connect(server.url, allow_reconnect=False, connect_timeout=20, error_cb=quiet), 30
     )
     try:
         yield client

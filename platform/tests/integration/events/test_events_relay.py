@@ -142,14 +142,14 @@ async def _holder(admin: "asyncpg.Connection[asyncpg.Record]") -> int:
         name: str | None = await admin.fetchval(_HOLDER, duty_lock(RELAY))
         return None if name is None else int(name.rpartition(":")[2])
 
-    return int(await eventually(found, 30))
+    return int(await eventually(found, 120))
 
 
 async def _moved(admin: "asyncpg.Connection[asyncpg.Record]", count: int) -> None:
     async def enough() -> bool:
         return bool(await admin.fetchval("SELECT seq >= $1 FROM event_head", count))
 
-    await eventually(enough, 60)
+    await eventually(enough, 120)
 
 
 async def _assert_whole(admin: "asyncpg.Connection[asyncpg.Record]", count: int) -> None:

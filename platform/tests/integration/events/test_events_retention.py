@@ -23,8 +23,7 @@ async def test_old_rows_go_and_young_ones_stay(platform: Platform, clock: Hands)
         ({"days": 16}, {"events": 0, "requests": 0, "idempotency": 0}),
     ):
         clock.advance(**age)
-        await retention_turn(platform)
-        assert await _counts(platform) == left
+        assert await _swept(platform, left) == left
     assert await platform.db.fetchval("SELECT count(*) FROM audit_entries") >= 1
 
 
@@ -36,7 +35,7 @@ async def test_more_than_a_batch_is_swept_in_batches(platform: Platform, clock: 
         retention._BATCH * 2 + 7,
     )
     clock.advance(days=20)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await _counts(platform))["events"]:  # the platform's own sweep may have the turn
             await retention_turn(platform)
 
@@ -47,11 +46,21 @@ async def test_one_sweeps_at_a_time(platform: Platform, clock: Hands) -> None:
     clock.advance(days=20)
     async with platform.db.transaction() as conn:
         await conn.execute("SELECT pg_advisory_xact_lock($1)", retention._LOCK)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await retention_turn(platform)
         assert (await _counts(platform))["events"] == 3
-    await retention_turn(platform)
-    assert (await _counts(platform))["events"] == 0
+    gone = await _counts(platform) | {"events": 0}
+    assert (await _swept(platform, gone))["events"] == 0
+
+
+async def _swept(platform: Platform, wanted: dict[str, int]) -> dict[str, int]:
+    """What is left when it was swept; the platform's own sweep may have the turn for a while."""
+    for _ in range(100):
+        await retention_turn(platform)
+        if await _counts(platform) == wanted:
+            break
+        await asyncio.sleep(0.05)
+    return await _counts(platform)
 
 
 async def _counts(platform: Platform) -> dict[str, int]:

@@ -233,7 +233,7 @@ async def test_a_heartbeat_carries_the_place_to_resume(
         await hub_of(platform).beat()
         await happen(platform)
         await reader.next()
-        assert reader.comments == [": heartbeat"]
+        assert set(reader.comments) == {": heartbeat"}  # it beats by itself, too
 
 
 async def test_the_stream_ends_when_the_caller_may_no_longer_read(
@@ -278,7 +278,7 @@ async def test_a_client_that_goes_away_is_forgotten(platform: Platform, callers:
 async def test_streams_are_bounded_per_caller(platform: Platform, callers: Callers) -> None:
     token = callers.add(RoleName.PROJECT_VIEWER, PROJECT)
     hub_of(platform)._streams_of[token] = platform.settings.event_streams_per_caller
-    async with listening(platform) as url, httpx2.AsyncClient() as client:
+    async with listening(platform) as url, httpx2.AsyncClient(timeout=60) as client:
         headers = {"Authorization": f"Bearer {token}"}
         answer = await client.get(f"{url}/events/stream", headers=headers)
     assert answer.status_code == 429

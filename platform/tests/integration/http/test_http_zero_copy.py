@@ -124,7 +124,7 @@ async def test_a_shutdown_ends_what_nobody_takes(app: FileApp) -> None:
 
 
 async def _ended(app: FileApp) -> None:
-    for _ in range(500):
+    for _ in range(3000):
         if app.ended:
             return
         await asyncio.sleep(0.02)

@@ -35,7 +35,7 @@ def command(*words: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def signs_in(url: str, email: str, password: str) -> bool:
-    with httpx2.Client() as client:
+    with httpx2.Client(timeout=60) as client:
         answer = client.post(f"{url}/sessions", json={"email": email, "password": password})
         return answer.status_code == 201
 

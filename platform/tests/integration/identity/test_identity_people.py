@@ -86,7 +86,7 @@ async def test_an_app_hears_in_its_project_that_somebody_changed(
     assert (await operator.get(f"/projects/{project_id}/people")).status_code == 200
     await boss.patch(f"/users/{member.user_id}", {"active": False})
     told: list[dict[str, Any]] = []
-    for _ in range(100):
+    for _ in range(600):
         told = (await operator.seen("/events", limit=100))["items"]
         if any(one["type"] == "identity.person.changed" for one in told):
             break

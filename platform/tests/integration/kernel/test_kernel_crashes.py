@@ -128,7 +128,7 @@ def _killer(platform: ServedPlatform, victim: Victim) -> Callable[[Followed], No
 
 
 async def _create_region(platform: ServedPlatform, key: str, name: str) -> httpx2.Response:
-    async with httpx2.AsyncClient(base_url=platform.url, timeout=30) as client:
+    async with httpx2.AsyncClient(base_url=platform.url, timeout=120) as client:
         session = await client.post("/sessions", json={"email": EMAIL, "password": PASSWORD})
         assert session.status_code in {200, 201}, session.text
         headers = {"X-CSRF-Token": client.cookies["gpuaas_csrf"], "Idempotency-Key": key}
@@ -156,7 +156,7 @@ async def _found(url: str, name: str) -> tuple[int, int, int]:
 
 
 async def _await_recovery(url: str) -> None:
-    for _ in range(200):
+    for _ in range(1200):
         try:
             await (await asyncpg.connect(url)).close()
         except (asyncpg.PostgresError, OSError):

@@ -32,7 +32,9 @@ def folder() -> Iterator[Path]:
 def test_starts_with_no_configuration_but_a_folder(folder: Path) -> None:
     with served(DATA_DIR=str(folder)) as platform:
         url = platform.await_listening()
-        assert httpx2.get(f"{url}/version").json()["schema_revision"] == len(migrations())
+        assert httpx2.get(f"{url}/version", timeout=60).json()["schema_revision"] == len(
+            migrations()
+        )
         assert platform.stop() == 0
     assert not (folder / "postgres" / "postmaster.pid").exists()
 
@@ -77,7 +79,7 @@ def test_second_platform_on_the_folder_is_refused(folder: Path) -> None:
             assert second.process.returncode == 1
         assert f"in use by process {first.process.pid}" in output
         assert "GPUAAS_DATA_DIR" in output
-        assert httpx2.get(f"{first.url}/health/ready").status_code == 200
+        assert httpx2.get(f"{first.url}/health/ready", timeout=60).status_code == 200
 
 
 def test_folder_of_a_newer_schema_is_refused(folder: Path) -> None:
@@ -111,7 +113,7 @@ def test_half_made_folder_is_made_anew(folder: Path) -> None:
 async def test_any_postgresql_by_url(database_url: str) -> None:
     with served(DATABASE_URL=database_url) as platform:
         url = platform.await_listening()
-        assert httpx2.get(f"{url}/health/ready").json()["status"] == "ready"
+        assert httpx2.get(f"{url}/health/ready", timeout=60).json()["status"] == "ready"
         assert platform.stop() == 0
 
 
@@ -151,7 +153,7 @@ def _server_pid(folder: Path) -> int | None:
 
 
 def _await_gone(pid: int) -> None:
-    for _ in range(600):
+    for _ in range(1200):
         if not Path(f"/proc/{pid}").exists():
             return
         time.sleep(0.05)
@@ -161,4 +163,4 @@ def _await_gone(pid: int) -> None:
 def _await_dead_child(server: EmbeddedPostgres) -> None:
     process = server._process
     assert process is not None
-    process.wait(30)
+    process.wait(60)

@@ -114,7 +114,7 @@ async def test_a_second_replica_is_seen_and_the_first_keeps_the_relay(
     async with other.router.lifespan_context(other):
         operator = bearer(callers.add(RoleName.PLATFORM_ADMIN))
         seen = 0
-        for _ in range(100):
+        for _ in range(1200):
             seen = len((await client.get("/admin/health", headers=operator)).json()["replicas"])
             if seen == 2:
                 break
@@ -162,7 +162,7 @@ async def test_metrics_have_a_port_of_their_own_when_configured(
     app = app_make(platform)
     async with app.router.lifespan_context(app):
         url = platform.parts["operate.metrics_url"]
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             answer = await client.get(url)
             assert answer.status_code == 200
             assert "gpuaas_relay_lag_seconds" in answer.text
@@ -174,7 +174,7 @@ async def test_metrics_have_a_port_of_their_own_when_configured(
 
 async def _ready(platform: Platform) -> dict[str, bool]:
     """Wait until it is."""
-    for _ in range(200):
+    for _ in range(1200):
         found = await _look(platform)
         if all(found.values()):
             return found

@@ -116,7 +116,7 @@ async def test_replicas_restart_and_die_under_load(database_url: str, tmp_path: 
     try:
         await fleet.start()
         await asyncio.gather(*(fleet.start() for _ in range(REPLICAS - 1)))
-        async with httpx2.AsyncClient(timeout=httpx2.Timeout(10, read=60)) as client:
+        async with httpx2.AsyncClient(timeout=httpx2.Timeout(60, read=150)) as client:
             load = Load(client, fleet, await _signed_in(client, fleet))
             seen: list[int] = []
             tasks = [asyncio.create_task(load.work(f"client{n}")) for n in range(CLIENTS)]
@@ -154,10 +154,18 @@ async def _roll(fleet: Fleet, load: Load) -> None:
     """Replace every replica by a new one, each while somebody waits on it in a long-poll."""
     for old in list(fleet.replicas):
         await _moves_on(load)
-        waiting = asyncio.create_task(
-            load.client.get(f"{old.url}/correlations/nothing-yet?wait=30s", headers=load.headers)
-        )
-        await asyncio.sleep(0.2)
+        sent = asyncio.Event()
+
+        async def traced(event: str, _: object, sent: asyncio.Event = sent) -> None:
+            if event.endswith("send_request_body.complete"):
+                sent.set()
+
+        path = f"{old.url}/correlations/nothing-yet?wait=120s"
+        asking = load.client.get(path, headers=load.headers, extensions={"trace": traced})
+        waiting = asyncio.create_task(asking)
+        await sent.wait()
+        for _ in range(10):  # who is answered came later: by then it is heard, and waits
+            await load.client.get(f"{old.url}/health/live")
         assert not waiting.done()
         assert await asyncio.to_thread(old.stop) == 0
         assert (await waiting).status_code == 404
@@ -168,8 +176,11 @@ async def _roll(fleet: Fleet, load: Load) -> None:
 
 async def _kill_relay(fleet: Fleet, load: Load) -> None:
     """Kill whoever numbers the events, without a word of warning."""
-    holder = await _relay_holder(fleet, load)
-    victim = next(one for one in fleet.replicas if holder.endswith(f":{one.process.pid}"))
+    victim, holder = None, ""
+    while victim is None:  # who held it before may just have gone
+        holder = await _relay_holder(fleet, load)
+        found = [one for one in fleet.replicas if holder.endswith(f":{one.process.pid}")]
+        victim = found[0] if found else None
     fleet.replicas.remove(victim)
     victim.kill()
     victim.close()

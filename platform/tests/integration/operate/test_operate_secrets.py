@@ -211,7 +211,7 @@ async def _webhooks(run: Run, admin: Browser, site: Site) -> None:
         sent = len(run.target.sent)
         name = f"hooked-{status}"
         await admin.made(f"/tenants/{site.place.org_id}/projects", {"name": name})
-        for _ in range(200):
+        for _ in range(1200):
             if len(run.target.sent) > sent:
                 break
             await asyncio.sleep(0.05)
@@ -296,7 +296,7 @@ async def _gap(run: Run, admin: Browser) -> None:
 
 async def _relayed(run: Run) -> None:
     """Everything told has been numbered."""
-    for _ in range(200):
+    for _ in range(1200):
         if not await run.world.platform.db.fetchval("SELECT count(*) FROM outbox"):
             return
         await asyncio.sleep(0.05)
