@@ -17,7 +17,7 @@ import pytest
 from tools import host
 from tools.setup import PACKAGES, UV
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 TEST_TOOLS = ("pytest", "pytest-timeout", "anyio", "hypothesis")
 OURS = {package: f"gpuaas_{package.rpartition('/')[2]}" for package in PACKAGES}

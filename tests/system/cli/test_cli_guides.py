@@ -16,7 +16,7 @@ import broken_app
 import pytest
 from cli_site import EMAIL, HOST_KEY, PASSWORD, Site, furnish, served_site
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 GUIDES = ("cli", "operator", "tenant-admin", "service-accounts", "composition", "integration")
@@ -38,7 +38,7 @@ def run_page(site: Site, page: Path, **variables: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=400,
     )
     assert done.returncode == 0, f"{page.name}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
     return done.stdout
@@ -90,7 +90,7 @@ def silent(site: Site, machine: str, state: str = "state") -> Iterator[None]:
 
 def until_error(site: Site, operation: str) -> None:
     """Until an attempt has failed."""
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         if site.gpuaas("op", "show", operation, "--field", "error").out.strip():
             return

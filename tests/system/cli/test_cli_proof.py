@@ -14,7 +14,7 @@ import broken_app
 import pytest
 from cli_site import Site, app_publish, furnish, served_site
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 # What a machine that is a mere name cannot show: a login.
 NO_LOGIN = {"2.2"}

@@ -18,7 +18,7 @@ from tools import host
 from tools.ground import ADMINISTRATOR, Ground
 from tools.setup import UV
 
-pytestmark = [pytest.mark.system, pytest.mark.slow]
+pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[3]
 OURS = ("contract", "sdk", "cli")
 
@@ -113,6 +113,6 @@ def _typed(programs: Path, site: Site, *words: str) -> Said:
         capture_output=True,
         text=True,
         check=False,
-        timeout=250,
+        timeout=400,
     )
     return Said(done.returncode, done.stdout, done.stderr)

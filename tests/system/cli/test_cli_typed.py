@@ -98,7 +98,7 @@ def test_a_failed_operation_is_exit_code_six_with_the_ways_out(site: Site, insta
 
 def wait_for_step(site: Site, operation: str) -> None:
     """Until the controller has met the silent machine."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while time.monotonic() < deadline:
         if site.done("op", "show", operation)["error"] is not None:
             return
