@@ -72,18 +72,29 @@ def _files_put(places: Places, direction: dict[str, Any]) -> None:
     folder = places.ssh_folder
     folder_make(folder, 0o755)
     folder_make(folder / "principals", 0o755)
-    # What closes comes before what opens: a crash in between leaves too little, never too much.
-    file_put(folder / "revoked", base64.b64decode(direction["krl"]), _EVERYBODY)
+    # What closes comes before what opens: a crash in between leaves too little, never too much. A
+    # list of what was revoked is of one holder: who goes is let in no more before it is replaced.
     wanted: dict[str, list[str]] = direction["principals"]
     holders = tuple(f"{name}:" for name in wanted.get("root", ()) if ":" not in name)
     for known in (folder / "principals").iterdir():
-        if known.name not in wanted and not _kept(known, holders):
+        if known.name in wanted:
+            _narrow(known, wanted[known.name])
+        elif not _kept(known, holders):
             known.unlink()
+    file_put(folder / "revoked", base64.b64decode(direction["krl"]), _EVERYBODY)
     for user, names in wanted.items():
         text = "".join(f"{name}\n" for name in names)
         file_put(folder / "principals" / user, text.encode(), _EVERYBODY)
     keys = "".join(f"{line}\n" for line in direction["ca_keys"])
     file_put(folder / "ca.pub", keys.encode(), _EVERYBODY)
+
+
+def _narrow(file: Path, names: list[str]) -> None:
+    """Leave of a file only principals that stay."""
+    lines = file.read_text(errors="replace").splitlines()
+    left = [line for line in lines if line in names]
+    if left != lines:
+        file_put(file, "".join(f"{line}\n" for line in left).encode(), _EVERYBODY)
 
 
 def _kept(file: Path, holders: tuple[str, ...]) -> bool:

@@ -46,3 +46,21 @@ def test_they_go_when_the_machine_changes_hands(places: Places, holder: str) -> 
     (folder / "ada").write_text("alloc_1:user_1\n")
     access_apply(places, direction(holder, "2"))
     assert not (folder / "ada").exists()
+
+
+def test_who_goes_is_let_in_no_more_before_the_list_of_the_next_is_there(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was revoked is told for one holder: the list before must outlive whom it was for."""
+    access_apply(places, direction("alloc_1", "1"))
+    root = places.ssh_folder / "principals" / "root"
+    seen: list[tuple[str, str]] = []
+
+    def put(path: Path, data: bytes, _: object) -> None:
+        path.write_bytes(data)
+        seen.append((path.name, root.read_text()))
+
+    monkeypatch.setattr(access, "file_put", put)
+    access_apply(places, direction("alloc_2", "2"))
+    written = [one for one in seen if one[0] in {"revoked", "root"}]
+    assert written == [("root", ""), ("revoked", ""), ("root", "alloc_2\n")]

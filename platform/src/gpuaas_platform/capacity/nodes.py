@@ -141,6 +141,13 @@ async def allocation_node(conn: Connection, allocation_id: str) -> str:
     return found
 
 
+async def allocation_signal(work: Work, allocation_id: str) -> None:
+    """Wake whoever waits for what concerns the machine of an allocation, where it has one."""
+    found = await store.allocation_node(work.conn, allocation_id)
+    if found is not None:
+        work.signal(node_topic(found))
+
+
 def _bare(line: str) -> str:
     """A host key without its comment."""
     return " ".join(line.split()[:2])

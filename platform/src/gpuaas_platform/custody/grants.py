@@ -11,6 +11,7 @@ from gpuaas_contract.common import Page
 from gpuaas_contract.custody import AccessGrant, AccessGrantRevoke, GrantLogin
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.permissions import Permission
+from gpuaas_platform.capacity.nodes import allocation_signal
 from gpuaas_platform.capacity.trust import trust_touch
 from gpuaas_platform.custody.certificates import revocation_list
 from gpuaas_platform.custody.preparing import row_place
@@ -22,7 +23,6 @@ from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 
-KRL_TOPIC: Final = "custody.krl"
 _LONG_ENDED: Final = timedelta(minutes=5)  # clocks of hosts differ: listed a while beyond its end
 
 
@@ -72,7 +72,7 @@ async def grant_revoke(work: Work, grant_id: str, body: AccessGrantRevoke) -> An
     grant = grant_of(await store.grant_revoke(work.conn, grant_id, body.reason, work.now))
     work.audit(Target("access_grant", grant_id, place, grant_of(row), grant, body.reason))
     work.emit(Happened("custody.grant.revoked", grant_id, place, grant_told(grant)))
-    work.signal(KRL_TOPIC)
+    await allocation_signal(work, grant.allocation_id)
     await trust_touch(work, grant.allocation_id)
     return Answer(grant)
 

@@ -1,8 +1,8 @@
 """Whom a machine's sshd lets in: the authority's keys, the principals of whoever holds it, the KRL.
 
 Computed from the state whenever an agent asks or a provider tells a machine it made; never from
-what was told before. The allocation's
-own principal logs in as root; a task may add others for other users, which end with the allocation.
+what was told before. The allocation's own principal logs in as root; a task may add others for
+other users, which end with the allocation.
 """
 
 import base64
@@ -30,6 +30,7 @@ class Access:
     ca_keys: list[str]
     principals: dict[str, list[str]]
     krl_version: int
+    allocation_id: str = ""
 
     @property
     def revision(self) -> str:
@@ -39,17 +40,24 @@ class Access:
 
 
 async def access_wanted(conn: Connection, node_id: str) -> Access:
-    """What should hold now."""
+    """What should hold now.
+
+    A machine opens to certificates of the allocation that holds it and to no other, so what was
+    revoked of those is all that concerns it: a revocation is told to one machine, however many
+    there are, and its list is as long as what was revoked there.
+    """
     keys = await authority_keys(conn)
-    version = await revocations_version(conn)
     holder = await node_holder(conn, node_id)
-    principals = {} if holder is None else await _principals(conn, holder.allocation_id)
-    return Access(keys, principals, version)
+    if holder is None:
+        return Access(keys, {}, 0)
+    version = await revocations_version(conn, holder.allocation_id)
+    principals = await _principals(conn, holder.allocation_id)
+    return Access(keys, principals, version, holder.allocation_id)
 
 
 async def access_direction(platform: Platform, node_id: str, access: Access) -> Signed:
     """The same for the machine, with the revocation list itself."""
-    krl, _ = await revocations(platform)
+    krl, _ = await revocations(platform, access.allocation_id)
     direction = AccessDirection(
         node_id=node_id,
         revision=access.revision,
@@ -62,16 +70,12 @@ async def access_direction(platform: Platform, node_id: str, access: Access) -> 
 
 
 async def made_wanted(conn: Connection, allocation_id: str) -> Access:
-    """What should hold now on the machine made for an allocation.
-
-    It opens to that allocation's certificates alone, so only what was revoked of those concerns it:
-    a revocation is told to one machine, however many there are.
-    """
+    """What should hold now on the machine made for an allocation."""
     keys = await authority_keys(conn)
     version = await revocations_version(conn, allocation_id)
     reached = await allocation_reached(conn, allocation_id)
     principals = await _principals(conn, allocation_id) if reached else {}
-    return Access(keys, principals, version)
+    return Access(keys, principals, version, allocation_id)
 
 
 async def made_trust(platform: Platform, allocation_id: str) -> Trust:

@@ -24,7 +24,6 @@ from gpuaas_contract.states import AgentStatus, NodeTaskStatus
 from gpuaas_platform.capacity.nodes import node_holder, node_seen, node_topic
 from gpuaas_platform.custody.authority import TOPIC as CA_TOPIC
 from gpuaas_platform.custody.authority import authority_require
-from gpuaas_platform.custody.grants import KRL_TOPIC
 from gpuaas_platform.fleet.access import access_direction, access_wanted
 from gpuaas_platform.fleet.agent_file import agent_file
 from gpuaas_platform.fleet.reports import task_lost, task_orphan
@@ -50,7 +49,7 @@ async def agent_poll(call: Call, body: AgentPoll, wait_seconds: float) -> AgentD
     until = time.monotonic() + wait_seconds
     first = True
     while True:
-        with platform.signals.expect(node_topic(node_id), KRL_TOPIC, CA_TOPIC) as expected:
+        with platform.signals.expect(node_topic(node_id), CA_TOPIC) as expected:
             if first:
                 await _heard(call, node_id, body)
                 first = False
