@@ -15,7 +15,11 @@ import { Shell } from "./app/shell.tsx";
 
 followAppearance();
 followSession();
-prefetchPages(routes, [() => import("./widgets/topology.tsx")]);
+prefetchPages(routes, [
+  () => import("./widgets/topology.tsx"),
+  // What an empty field asks for is written in it: not only once somebody waits for a list with such a field.
+  () => document.fonts.load("italic 1em 'Open Sans'"),
+]);
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");

@@ -8,7 +8,6 @@
 import {
   type ComponentType,
   createContext,
-  type LazyExoticComponent,
   type ReactNode,
   startTransition,
   useContext,
@@ -28,14 +27,19 @@ export interface Route {
   readonly title: string;
   /** The path of the page that leads to this one: the trail on top, and the place in the navigation. */
   readonly within?: string;
-  readonly page: LazyExoticComponent<ComponentType<PageProps>>;
+  readonly page: ComponentType<PageProps>;
   /** Fetches the page's code, so that it is there when somebody goes there. */
   readonly load?: () => Promise<unknown>;
+  /** Begins to read what the page shows first, where its code is there. */
+  readonly ahead?: Ahead;
   /** Shown without the side navigation. */
   readonly alone?: boolean;
   /** Can be looked at without being signed in. */
   readonly open?: boolean;
 }
+
+/** What a page exports beside itself when it can say, before it is drawn, what it will read. */
+export type Ahead = (params: Params, search: string) => void;
 
 export interface Location {
   readonly pathname: string;

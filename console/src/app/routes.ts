@@ -2,11 +2,16 @@
  * its own. Where it stands in the navigation is said in navigation.ts; a page that does not stand there
  * says within which other one it is. */
 
-import { type ComponentType, lazy } from "react";
+import { type ComponentType, createElement, use } from "react";
 import { patiently } from "../live/patiently.ts";
-import type { PageProps, Route } from "./router.tsx";
+import type { Ahead, PageProps, Route } from "./router.tsx";
 
-type Load = () => Promise<{ default: ComponentType<PageProps> }>;
+interface PageCode {
+  readonly default: ComponentType<PageProps>;
+  readonly ahead?: Ahead;
+}
+
+type Load = () => Promise<PageCode>;
 
 const CATALOG = "/projects/:project_id/catalog";
 const INSTANCES = "/projects/:project_id/instances";
@@ -112,6 +117,46 @@ export const notFound: Route = {
 };
 
 function page(path: string, title: string, fetched: Load, within?: string): Route {
-  const load = () => patiently(fetched);
-  return { path, title, page: lazy(load), load, ...(within === undefined ? {} : { within }) };
+  const code = kept(() => patiently(fetched));
+  return {
+    path,
+    title,
+    page: (props) => createElement(use(code.forPage()).default, props),
+    load: code.load,
+    ahead: (params, search) => code.here()?.ahead?.(params, search),
+    ...(within === undefined ? {} : { within }),
+  };
+}
+
+/** Code that is fetched once; ahead of its page again and again while that fails, for the page once. What is here
+ * already is drawn at once: React waits for a promise that does not say so, and throws a drawing away. */
+function kept<T>(fetched: () => Promise<T>) {
+  let value: T | null = null;
+  let promise: Promise<T> | null = null;
+  let drawn: Promise<T> | null = null;
+
+  async function begin(): Promise<T> {
+    try {
+      value = await fetched();
+    } catch (thrown) {
+      promise = null;
+      throw thrown;
+    }
+    Object.assign(promise ?? {}, { status: "fulfilled", value });
+    return value;
+  }
+
+  function load(): Promise<T> {
+    promise ??= begin();
+    return promise;
+  }
+
+  return {
+    load,
+    here: () => value,
+    forPage(): Promise<T> {
+      drawn ??= load();
+      return drawn;
+    },
+  };
 }

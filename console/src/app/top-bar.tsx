@@ -4,6 +4,7 @@ import TopNavigation, {
   type TopNavigationProps,
 } from "@cloudscape-design/components/top-navigation";
 import { memo } from "react";
+import type { Whoami } from "../api/contract.ts";
 import { type ConnectionState, connection } from "../live/connection.ts";
 import { useStore } from "../live/store.ts";
 import { APPEARANCES, type Appearance, appearance, chooseAppearance } from "./appearance.ts";
@@ -11,7 +12,7 @@ import logo from "./logo.svg";
 import { chooseProject, type Project, useProject, useProjects, useTenantNames } from "./place.ts";
 import { signInHref } from "./return-to.ts";
 import { HOME, navigate, useLocation } from "./router.tsx";
-import { displayName, type Session, session, signOut } from "./session.ts";
+import { displayName, session, signOut } from "./session.ts";
 
 export function TopBar() {
   const { pathname, search } = useLocation();
@@ -27,23 +28,33 @@ interface BarProps {
 
 /** Drawn only when something on it changes: it measures itself, and with it the page below. */
 const Bar = memo(function Bar({ signingIn, signIn }: BarProps) {
-  const state = useStore(connection);
-  const choice = useStore(appearance);
-  const current = useStore(session);
-  const switcher = useProjectSwitcher();
-  const utilities = [
-    ...(signingIn ? [] : switcher),
-    ...(state === null ? [] : [connectionUtility(state)]),
-    appearanceUtility(choice),
-    ...(signingIn ? [] : accountUtilities(current, signIn)),
-  ];
   return (
     <TopNavigation
       identity={{ href: HOME, title: "GPUaaS", logo: { src: logo, alt: "Home" } }}
-      utilities={utilities}
+      utilities={useUtilities(signingIn, signIn)}
     />
   );
 });
+
+/** A menu is known by its place in the row: nothing may come in before one, or the menu that was opened
+ * would close, or become its neighbour. So the row is there when all of it is known. */
+export function useUtilities(
+  signingIn: boolean,
+  signIn: string,
+): readonly TopNavigationProps.Utility[] {
+  const state = useStore(connection);
+  const looks = appearanceUtility(useStore(appearance));
+  const current = useStore(session);
+  const switcher = useProjectSwitcher();
+  const { loading } = useProjects();
+  if (signingIn) return [looks];
+  if (current.kind === "unknown" || (current.kind === "signed_in" && loading)) return [];
+  if (current.kind !== "anonymous") {
+    return [...switcher, connectionUtility(state), looks, accountUtility(current.who)];
+  }
+  const shown = state === null ? [] : [connectionUtility(state)];
+  return [looks, ...shown, { type: "button", text: "Sign in", href: signIn }];
+}
 
 const MOST_PROJECTS = 25;
 
@@ -98,14 +109,15 @@ function goToProject(id: string): void {
   else navigate(`/projects/${id}/instances`);
 }
 
+const CONNECTING = { text: "Connecting", iconName: "status-pending" } as const;
 const CONNECTIONS = {
   live: { text: "Live", iconName: "status-positive" },
   reconnecting: { text: "Reconnecting", iconName: "status-in-progress" },
   offline: { text: "Offline", iconName: "status-negative" },
 } as const satisfies Record<ConnectionState, Partial<TopNavigationProps.ButtonUtility>>;
 
-function connectionUtility(state: ConnectionState): TopNavigationProps.Utility {
-  const { text, iconName } = CONNECTIONS[state];
+function connectionUtility(state: ConnectionState | null): TopNavigationProps.Utility {
+  const { text, iconName } = state === null ? CONNECTING : CONNECTIONS[state];
   return {
     type: "button",
     text,
@@ -142,23 +154,18 @@ function appearanceUtility(choice: Appearance): TopNavigationProps.Utility {
   };
 }
 
-function accountUtilities(current: Session, href: string): TopNavigationProps.Utility[] {
-  if (current.kind === "unknown") return [];
-  if (current.kind === "anonymous") return [{ type: "button", text: "Sign in", href }];
-  const { email } = current.who;
-  return [
-    {
-      type: "menu-dropdown",
-      iconName: "user-profile",
-      text: displayName(current.who),
-      ...(email ? { description: email } : {}),
-      items: [
-        { id: "account", text: "Your account", href: "/account" },
-        { id: "sign-out", text: "Sign out" },
-      ],
-      onItemClick({ detail }) {
-        if (detail.id === "sign-out") void signOut();
-      },
+function accountUtility(who: Whoami): TopNavigationProps.Utility {
+  return {
+    type: "menu-dropdown",
+    iconName: "user-profile",
+    text: displayName(who),
+    ...(who.email ? { description: who.email } : {}),
+    items: [
+      { id: "account", text: "Your account", href: "/account" },
+      { id: "sign-out", text: "Sign out" },
+    ],
+    onItemClick({ detail }) {
+      if (detail.id === "sign-out") void signOut();
     },
-  ];
+  };
 }

@@ -6,7 +6,7 @@ import { api, call } from "../api/client.ts";
 import type { Allocation, AppInstance, Place, Schemas, Sku } from "../api/contract.ts";
 import { pageQuery, readPages } from "../api/pages.ts";
 import { Problem } from "../api/problem.ts";
-import { type Live, useLive } from "../live/use-live.ts";
+import { type Live, type LiveArguments, useLive } from "../live/use-live.ts";
 
 export interface Machine {
   readonly allocation: Allocation;
@@ -31,15 +31,19 @@ export function useOffers(place: Place, instance?: AppInstance): Live<readonly O
 }
 
 /** What the project holds: what it is called and what kind it is, without asking what policy thinks. */
-export function useMachines(
+export function useMachines(place: Place, later = false): Live<readonly Machine[]> {
+  return useLive(...machinesOf(place, later));
+}
+
+export function machinesOf(
   { project_id: projectId }: Place,
   later = false,
-): Live<readonly Machine[]> {
-  return useLive(
+): LiveArguments<readonly Machine[]> {
+  return [
     projectId === null ? null : `machines:${projectId}`,
     (signal) => readMachines(projectId ?? "", signal),
     { on: ({ type }) => type.startsWith("capacity."), later },
-  );
+  ];
 }
 
 async function readOffers(

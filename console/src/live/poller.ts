@@ -53,15 +53,17 @@ export function startPoller<T>({
   let reading = last;
   let failures = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let running = new AbortController();
+  let running: AbortController | null = null;
 
   async function readOnce(): Promise<void> {
     clearTimeout(timer);
-    running.abort();
+    running?.abort();
     const current = new AbortController();
     running = current;
     const outcome = await attempt(read, current.signal);
     if (current.signal.aborted) return;
+    // To cut off what is over is dear: the browser makes an error for it, with all that led there.
+    running = null;
     failures = outcome instanceof Problem && outcome.unreachable ? failures + 1 : 0;
     const delayMs = failures > 0 ? backoffDelay(failures) : intervalMs;
     reading = nextReading(reading, outcome, failures, delayMs);
@@ -86,7 +88,7 @@ export function startPoller<T>({
     readNow,
     stop() {
       clearTimeout(timer);
-      running.abort();
+      running?.abort();
       document.removeEventListener("visibilitychange", onVisibility);
       window.removeEventListener("online", readNow);
       window.removeEventListener("offline", readNow);

@@ -3,7 +3,7 @@
 import { useState } from "react";
 import { type Pages, type ReadPage, readPages } from "../api/pages.ts";
 import { keptReadings } from "./kept.ts";
-import { type Live, type LiveOptions, useLive } from "./use-live.ts";
+import { type Live, type LiveOptions, readAhead, useLive } from "./use-live.ts";
 
 export interface LiveList<T> extends Omit<Live<Pages<T>>, "value"> {
   readonly items: readonly T[] | null;
@@ -12,24 +12,33 @@ export interface LiveList<T> extends Omit<Live<Pages<T>>, "value"> {
   readonly readMore: () => void;
 }
 
-export function useList<T>(
+/** What `useList` is called with; a page that reads ahead says it in one place. */
+export type ListArguments<T> = readonly [
   key: string | null,
   read: ReadPage<T>,
-  options: LiveOptions<Pages<T>> = {},
-): LiveList<T> {
+  options?: LiveOptions<Pages<T>>,
+];
+
+export function useList<T>(...[key, read, options = {}]: ListArguments<T>): LiveList<T> {
   const [wanted, setWanted] = useState({ key, pages: 1 });
   const pages = wanted.key === key ? wanted.pages : 1;
-  const live = useLive(
-    key === null ? null : `${key}#${pages}`,
-    (signal) => readPages(read, pages, signal),
-    options,
-  );
+  const live = useLive(...pagesOf(pages, [key, read, options]));
   return {
     ...live,
     items: live.value?.items ?? null,
     more: live.value?.more ?? false,
     readMore: () => setWanted({ key, pages: pages + 1 }),
   };
+}
+
+/** Begins to read the first page of a list that will be drawn. */
+export function readListAhead<T>(...list: ListArguments<T>): void {
+  readAhead(...pagesOf(1, list));
+}
+
+function pagesOf<T>(count: number, [key, read, options = {}]: ListArguments<T>) {
+  const named = key === null ? null : `${key}#${count}`;
+  return [named, (signal: AbortSignal) => readPages(read, count, signal), options] as const;
 }
 
 /** The row of this id in a list that was read under `key` and a place: a seed for the page it leads to. */

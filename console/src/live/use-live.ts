@@ -34,6 +34,13 @@ const EVERY_MS = 30_000;
 /** Hints that come together lead to one read. */
 const GATHER_MS = 120;
 
+/** What `useLive` is called with; a page that reads ahead says it in one place. */
+export type LiveArguments<T> = readonly [
+  key: string | null,
+  read: (signal: AbortSignal) => Promise<T>,
+  options?: LiveOptions<T>,
+];
+
 /** Reads what `key` names. A key of null reads nothing: what it needs is not known yet. */
 export function useLive<T>(
   key: string | null,
@@ -45,14 +52,7 @@ export function useLive<T>(
   const readLatest = useEffectEvent(read);
   const concerns = useEffectEvent((event: CloudEvent) => on?.(event) ?? false);
   const seedLatest = useEffectEvent(seed);
-  if (key !== null && !isKept(key) && !shared.has(key)) {
-    beginAhead(key, {
-      read,
-      onAnswer: (value) => keepFirst(key, value),
-      known: recall(key, seed).value !== null,
-      later,
-    });
-  }
+  readAhead(key, read, { seed, later });
 
   useEffect(() => {
     if (key === null) return;
@@ -75,6 +75,19 @@ export function useLive<T>(
     loading: reading.value === null && reading.problem === null,
     readNow: () => handle.readNow(),
   };
+}
+
+/** Begins to read what will be drawn, where nobody has read it yet. */
+export function readAhead<T>(
+  ...[key, read, { seed = () => null, later = false } = {}]: LiveArguments<T>
+): void {
+  if (key === null || isKept(key) || shared.has(key)) return;
+  beginAhead(key, {
+    read,
+    onAnswer: (value) => keepFirst(key, value),
+    known: recall(key, seed).value !== null,
+    later,
+  });
 }
 
 /** One place on the screen that shows what a key names. */

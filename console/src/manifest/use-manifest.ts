@@ -2,13 +2,17 @@
 
 import { api, call } from "../api/client.ts";
 import type { AppVersion } from "../api/contract.ts";
-import { type Live, useLive } from "../live/use-live.ts";
+import { type Live, type LiveArguments, useLive } from "../live/use-live.ts";
 
 const HOUR_MS = 3_600_000;
 
 export function useManifest(slug: string | null, version: string | null): Live<AppVersion> {
+  return useLive(...versionOf(slug, version));
+}
+
+export function versionOf(slug: string | null, version: string | null): LiveArguments<AppVersion> {
   const known = slug !== null && version !== null;
-  return useLive(
+  return [
     known ? `version:${slug}@${version}` : null,
     (signal) =>
       call(
@@ -18,5 +22,5 @@ export function useManifest(slug: string | null, version: string | null): Live<A
         }),
       ),
     { everyMs: HOUR_MS },
-  );
+  ];
 }

@@ -2,6 +2,7 @@
 everybody: keyboard, screen reader, phone."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -128,6 +129,27 @@ async def test_a_page_lost_on_its_way_is_asked_for_again(visit: Any, site: Groun
     assert lost
 
 
+async def test_a_menu_opened_while_the_page_still_comes_stays_what_it_is(
+    visit: Any, site: Ground
+) -> None:
+    """The bar knows its menus by their place: what comes late may not move them on."""
+    page = await visit(OWNER)
+    held = {"**/api/v1/projects?*": asyncio.Event(), "**/api/v1/events/stream*": asyncio.Event()}
+    for path, released in held.items():
+        await page.route(path, partial(_held, released))
+    projects, stream = held.values()
+    account = page.get_by_role("button", name="Olga Owner")
+    await page.goto("/home")
+    await expect(page.get_by_role("heading", level=1)).to_be_visible()
+    await expect(account).to_have_count(0)
+    projects.set()
+    await account.click()
+    stream.set()
+    await expect(page.get_by_role("link", name="Connection: Live")).to_be_visible()
+    await expect(page.get_by_role("menuitem", name="Sign out")).to_be_visible()
+    await expect(page.get_by_role("menuitemcheckbox")).to_have_count(0)
+
+
 async def test_the_keyboard_alone_leads_to_the_content(visit: Any, site: Ground) -> None:
     page = await visit(OWNER)
     await page.goto(f"/projects/{site.project_id}/instances")
@@ -139,6 +161,11 @@ async def test_the_keyboard_alone_leads_to_the_content(visit: Any, site: Ground)
     await page.keyboard.press("Tab")
     inside = "document.getElementById('content').contains(document.activeElement)"
     assert await page.evaluate(inside)
+
+
+async def _held(released: asyncio.Event, route: Route) -> None:
+    await released.wait()
+    await route.continue_()
 
 
 def _made_pages(site: Ground) -> list[str]:

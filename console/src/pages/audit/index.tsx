@@ -13,10 +13,10 @@ import { api, call } from "../../api/client.ts";
 import type { Schemas } from "../../api/contract.ts";
 import { FEW, pageQuery } from "../../api/pages.ts";
 import { canSomewhere } from "../../app/access.ts";
-import { useLocation, useQuery } from "../../app/router.tsx";
+import { type Ahead, useLocation, useQuery } from "../../app/router.tsx";
 import { session } from "../../app/session.ts";
 import { useStore } from "../../live/store.ts";
-import { useList } from "../../live/use-list.ts";
+import { type ListArguments, readListAhead, useList } from "../../live/use-list.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
@@ -43,22 +43,14 @@ const OUTCOMES = [
   { value: "failed", label: "Failed" },
 ] as const;
 
+export const ahead: Ahead = (_, search) => readListAhead(...entriesOf(filtersIn(search)));
+
 export default function AuditPage() {
   const current = useStore(session);
   const who = "who" in current ? current.who : null;
-  const query = useFilters();
+  const query = filtersIn(useLocation().search);
   const chain = useChainCheck();
-  const list = useList(
-    `audit:${JSON.stringify(query)}`,
-    (cursor, signal) =>
-      call(
-        api.GET("/api/v1/audit", {
-          params: { query: { ...query, ...pageQuery(cursor, FEW) } },
-          signal,
-        }),
-      ),
-    { on: () => true },
-  );
+  const list = useList(...entriesOf(query));
   const exportHref = `/api/v1/audit/export?${new URLSearchParams(query)}`;
   return (
     <Page
@@ -98,9 +90,23 @@ export default function AuditPage() {
   );
 }
 
+function entriesOf(query: Record<string, string>): ListArguments<AuditRecord> {
+  return [
+    `audit:${JSON.stringify(query)}`,
+    (cursor, signal) =>
+      call(
+        api.GET("/api/v1/audit", {
+          params: { query: { ...query, ...pageQuery(cursor, FEW) } },
+          signal,
+        }),
+      ),
+    { on: () => true },
+  ];
+}
+
 /** The filters as they stand in the address. */
-function useFilters(): Record<string, string> {
-  const given = new URLSearchParams(useLocation().search);
+function filtersIn(search: string): Record<string, string> {
+  const given = new URLSearchParams(search);
   const names = [...FILTERS.map(({ name }) => name), "outcome"];
   return Object.fromEntries(
     names.map((name) => [name, given.get(name) ?? ""]).filter(([, value]) => value !== ""),

@@ -9,7 +9,7 @@ import Tabs from "@cloudscape-design/components/tabs";
 import { useEffect, useState } from "react";
 import type { AppInstance, Manifest, Member } from "../../api/contract.ts";
 import { chooseProject, chosenProject, placeOf } from "../../app/place.ts";
-import { type PageProps, useQuery } from "../../app/router.tsx";
+import { type Ahead, type PageProps, useQuery } from "../../app/router.tsx";
 import { useMachines } from "../../forms/use-offers.ts";
 import type { Live } from "../../live/use-live.ts";
 import { topologyTitle } from "../../manifest/placement.ts";
@@ -26,9 +26,17 @@ import { AccessTab, DetailTab, EventsTab, SettingsTab } from "./detail-tabs.tsx"
 import { MembersTab } from "./members-tab.tsx";
 import { HistoryTab, UnderWay } from "./operations-view.tsx";
 import { namesMachinesFirst, OverviewTab } from "./overview-tab.tsx";
-import { currentOperations, useInstance, useMembers, useOperations } from "./read.ts";
+import {
+  currentOperations,
+  readInstanceAhead,
+  useInstance,
+  useMembers,
+  useOperations,
+} from "./read.ts";
 import { UsageTab } from "./usage-tab.tsx";
 import type { InstanceTabProps } from "./view.ts";
+
+export const ahead: Ahead = ({ instance_id }) => readInstanceAhead(instance_id ?? "");
 
 export default function InstancePage({ params }: PageProps) {
   const instance = useInstance(params.instance_id ?? "");

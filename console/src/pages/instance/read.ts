@@ -4,13 +4,45 @@
 import { api, call } from "../../api/client.ts";
 import type { AppInstance, CloudEvent, Member, Operation } from "../../api/contract.ts";
 import { pageQuery, readPages } from "../../api/pages.ts";
-import { type LiveList, rowOf, useList } from "../../live/use-list.ts";
-import { type Live, useLive } from "../../live/use-live.ts";
+import { placeOf } from "../../app/place.ts";
+import { machinesOf } from "../../forms/use-offers.ts";
+import {
+  type ListArguments,
+  type LiveList,
+  readListAhead,
+  rowOf,
+  useList,
+} from "../../live/use-list.ts";
+import { type Live, type LiveArguments, readAhead, useLive } from "../../live/use-live.ts";
+import { versionOf } from "../../manifest/use-manifest.ts";
 
 const MOST_PAGES = 5;
 
 export function useInstance(id: string): Live<AppInstance> {
-  return useLive(
+  return useLive(...instanceOf(id));
+}
+
+export function useMembers(id: string): Live<readonly Member[]> {
+  return useLive(...membersOf(id));
+}
+
+export function useOperations(id: string): LiveList<Operation> {
+  return useList(...operationsOf(id));
+}
+
+/** What stands first on the page: what the instance is made from too, where a list has shown it. */
+export function readInstanceAhead(id: string): void {
+  const row = rowOf<AppInstance>("instances", id);
+  readAhead(...instanceOf(id));
+  readAhead(...membersOf(id));
+  readListAhead(...operationsOf(id));
+  if (row === null) return;
+  readAhead(...versionOf(row.app_slug, row.app_version));
+  readAhead(...machinesOf(placeOf(row)));
+}
+
+function instanceOf(id: string): LiveArguments<AppInstance> {
+  return [
     `instance:${id}`,
     (signal) =>
       call(
@@ -20,11 +52,11 @@ export function useInstance(id: string): Live<AppInstance> {
         }),
       ),
     { on: (event) => concerns(event, id), seed: () => rowOf("instances", id) },
-  );
+  ];
 }
 
-export function useMembers(id: string): Live<readonly Member[]> {
-  return useLive(
+function membersOf(id: string): LiveArguments<readonly Member[]> {
+  return [
     `members:${id}`,
     async (signal) => {
       const read = await readPages(
@@ -41,11 +73,11 @@ export function useMembers(id: string): Live<readonly Member[]> {
       return read.items;
     },
     { on: (event) => concerns(event, id) },
-  );
+  ];
 }
 
-export function useOperations(id: string): LiveList<Operation> {
-  return useList(
+function operationsOf(id: string): ListArguments<Operation> {
+  return [
     `operations:${id}`,
     (cursor, signal) =>
       call(
@@ -55,7 +87,7 @@ export function useOperations(id: string): LiveList<Operation> {
         }),
       ),
     { on: (event) => concerns(event, id) },
-  );
+  ];
 }
 
 const OPEN: ReadonlySet<string> = new Set(["requested", "accepted", "running"]);

@@ -36,3 +36,26 @@ it("fetches a page when its link is pointed at, and all of them once somebody is
   await vi.waitFor(() => expect(other).toHaveBeenCalledTimes(1), 3000);
   expect(broken).toHaveBeenCalledTimes(1);
 });
+
+it("asks for what a page shows when its link is pressed, by whoever is signed in", () => {
+  const ahead = vi.fn();
+  const load = async () => undefined;
+  prefetchPages([{ ...routeTo("/pressed/:id", load), ahead }]);
+  document.body.innerHTML = '<a href="/pressed/7?tab=members"><b>there</b></a>';
+  const press = (kind: string, button = 0) =>
+    document
+      .querySelector("b")
+      ?.dispatchEvent(new MouseEvent(kind, { bubbles: true, cancelable: true, button }));
+  document.addEventListener("click", (event) => event.preventDefault(), { once: true });
+  press("pointerdown");
+  expect(ahead).not.toHaveBeenCalled();
+  session.set({ kind: "signed_in", who: { id: "user_1", permissions: [], bindings: [] } as never });
+  press("pointerdown", 2);
+  expect(ahead).not.toHaveBeenCalled();
+  press("pointerdown");
+  press("click");
+  expect(ahead.mock.calls).toEqual([
+    [{ id: "7" }, "?tab=members"],
+    [{ id: "7" }, "?tab=members"],
+  ]);
+});

@@ -47,8 +47,8 @@ it("shows a problem with its code, sentence, next actions and correlation id", a
     next_actions: ["remove_users_first", "ask_the_oracle"],
     errors: [{ pointer: "/allocation_id", message: "is bound" }],
   };
-  act(() => noticeAdd(problemFromAnswer(answer, body)));
-  act(() => noticeAdd(problemFromAnswer(answer, body)));
+  await act(async () => noticeAdd(problemFromAnswer(answer, body)));
+  await act(async () => noticeAdd(problemFromAnswer(answer, body)));
   const flash = within(await screen.findByRole("alert"));
   for (const text of [
     "The resource is in use",
