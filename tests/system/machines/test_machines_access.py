@@ -40,7 +40,7 @@ async def tried(allocation_id: str, given: Pass) -> Ran:
     """What happens to somebody who comes with this."""
     wire = SshWire(allocation_id, Held(given), AT_ONCE)
     try:
-        output = await wire.execute(Order(allocation_id, "hostname", 10))
+        output = await wire.execute(Order(allocation_id, "hostname", 60))
     finally:
         await wire.close()
     return Ran(output.status, output.stdout.decode(), output.stderr.decode(), output.seconds)

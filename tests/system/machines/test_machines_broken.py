@@ -77,9 +77,9 @@ async def test_a_partition_in_the_middle_of_a_script(ground: Ground, hasty: Mach
     await again.run("until ! pgrep -f 'sleep 471[6]'; do sleep 0.2; done", timeout=30)
 
 
-async def test_a_short_cut_is_waited_out(ground: Ground, hasty: Machines) -> None:
+async def test_a_short_cut_is_waited_out(ground: Ground, machines: Machines) -> None:
     allocation = ground.allocation("n2")
-    machine = await hasty.open(allocation)
+    machine = await machines.open(allocation)
     running = asyncio.create_task(machine.run("touch /run/cut; sleep 3; echo through"))
     await ground.machine(allocation).run("until [ -e /run/cut ]; do sleep 0.05; done; rm /run/cut")
     await ground.machine(allocation).cut()

@@ -24,6 +24,7 @@ from gpuaas_sdk import Machines, Ran
 from tools.ground import SKU, Ground
 
 pytestmark = pytest.mark.system
+PATIENCE = 150
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ async def ask(ground: Ground, region: str, name: str) -> Allocation:
 
 async def became(ground: Ground, allocation_id: str, *wanted: AllocationStatus) -> Allocation:
     """The allocation once it is in one of these states."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             found = await ground.admin.get(f"/allocations/{allocation_id}", Allocation)
             if found.status in wanted:
@@ -142,7 +143,7 @@ class Made:
 
     async def refused(self, issued: AccessGrantIssued) -> None:
         """Until a certificate opens nothing any more."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 try:
                     await self.login(issued)
@@ -156,13 +157,13 @@ class Made:
 
     async def settled(self) -> None:
         """Until it lets in exactly whom it should."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while not (await self.access()).applied:  # noqa: ASYNC110 - a state of another machine
                 await asyncio.sleep(0.1)
 
     async def said(self, *conditions: str) -> None:
         """Until exactly these conditions hold of the node."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 node = await self.ground.admin.get(f"/nodes/{self.node_id}", Node)
                 if tuple(one.type for one in node.conditions) == conditions:
@@ -188,6 +189,7 @@ async def test_a_made_machine_refuses_what_was_revoked_and_nothing_else(made: Ma
     await made.revoke(lost)
     await made.refused(lost)
     assert await made.login(kept) == "n1"
+    await made.settled()
     access = await made.access()
     assert (access.carrier, access.applied, access.error) == (AccessCarrier.PROVIDER, True, "")
     await made.said()
@@ -211,6 +213,7 @@ async def test_people_of_a_made_machine_stay_themselves_and_who_sneaked_in_goes(
     lost = await made.grant()
     await made.revoke(lost)
     await made.refused(lost)
+    await made.settled()
     listed = await lab.machine("n1").run(f"ls {folder}")
     assert listed.stdout.split() == sorted([name, "root"])
     assert await made.login(person, name) == "n1"
