@@ -4,7 +4,8 @@ A real platform on loopback, and the installed command as a person has it: a con
 a tenant and a project by their names. Every round runs each command once, beside `python -c pass`,
 which is what no command written in Python can go below. Processor time is the command's own, user
 and system; the wall's holds the platform's answers too, which share the host's cores. The middle of
-the rounds counts; both are held to 150 ms. Run it with `python -m bench start`.
+the rounds counts; both are held to 150 ms, but for sign-in, certificates and what stays once it
+has started. Run it with `python -m bench start`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cli_site import BIN, Site, furnish, served_site
+from cli_site import BIN, EMAIL, Site, furnish, served_site
 
 ROUNDS = 20
 LIMIT_MS = 150.0
 _PYTHON = "python -c pass"
 _UNKNOWN = "alloc_00000000000000000000000000"
+_WHO = ("--email", EMAIL, "--password-file", "password")
+_WHERE = ("--tenant", "acme", "--project", "research")
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class Row:
     wall_ms: float
     slowest_ms: float
     note: str
+    held: bool
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class _Line:
     words: Sequence[str]
     note: str
     code: int = 0
+    held: bool = True
 
     @property
     def name(self) -> str:
@@ -78,6 +83,14 @@ _LINES = (
     _Line(("project", "create", "--name", "next", "--dry-run"), "a change, shown only"),
     _Line(("node", "update", "n1", "--status", "ready"), "a change"),
     _Line(("allocation", "show", _UNKNOWN), "what is refused, in words", code=4),
+    # Beside them: what the platform takes its time for, and what stays once it has started.
+    _Line(("ssh-config", "n1", "--renew"), "a key and its certificate, as before ssh", held=False),
+    _Line(
+        ("login", *_WHO, "--name", "admin", *_WHERE),
+        "a password, which the platform hashes, becomes a token",
+        held=False,
+    ),
+    _Line(("mcp", "serve"), "stays; nearly all of it is the protocol's own package", held=False),
 )
 
 
@@ -96,7 +109,7 @@ async def measure() -> list[Row]:
 
 def within(rows: Sequence[Row]) -> bool:
     """Whether every command keeps the limit."""
-    return all(max(row.cpu_ms, row.wall_ms) <= LIMIT_MS for row in rows)
+    return all(max(row.cpu_ms, row.wall_ms) <= LIMIT_MS for row in rows if row.held)
 
 
 def _timed(site: Site, line: _Line, into: _Times) -> None:
@@ -127,4 +140,5 @@ def _row(line: _Line, times: _Times) -> Row:
         statistics.median(times.wall),
         max(times.wall),
         line.note,
+        line.held,
     )

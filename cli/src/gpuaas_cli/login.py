@@ -5,10 +5,11 @@ import os
 import socket
 import sys
 import webbrowser
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from gpuaas_cli.config import (
@@ -21,11 +22,8 @@ from gpuaas_cli.options import Connection
 from gpuaas_cli.output import note
 from gpuaas_cli.prompts import line_read, password_read
 from gpuaas_cli.said import Parameter
-from gpuaas_cli.session import Session, Stop, credentials, run
-from gpuaas_contract.access import Whoami
-from gpuaas_contract.device_sign_in import DeviceSignInCreate
-from gpuaas_contract.identity import PersonalTokenCreate, SignIn
-from gpuaas_sdk import BearerToken, Client, NotFoundError, Request
+from gpuaas_cli.session import Clients, Session, Stop, run
+from gpuaas_sdk import NotFoundError, Request
 from gpuaas_sdk.sign_in import (
     device_sign_in_begin,
     device_sign_in_finish,
@@ -85,18 +83,21 @@ def login(
 
     async def sign_in(session: Session) -> int:
         url = session.context.url
-        context = await _context(url, chosen, no_input=no_input)
-        async with Client(url, credentials(context), user_agent="gpuaas-cli") as client:
-            me = await client.get("/whoami", Whoami)
+        nobody = Clients(Context(url=url))  # whoever the present context is has no part in it
+        try:
+            context = await _context(nobody, chosen, no_input=no_input)
+        finally:
+            await nobody.close()
+        me = (await _called(context, Request("GET", "/whoami"))).json()
         tenant, project = _place(me)
         kept = Context(
             url=url,
             token=context.token,
-            token_id=context.token_id or me.token_id,
+            token_id=context.token_id or me["token_id"],
             key_file=context.key_file,
             tenant=options.tenant or tenant,
             project=options.project or project,
-            who=me.email or me.display_name or me.id,
+            who=me.get("email") or me["display_name"] or me["id"],
         )
         label = name or urlsplit(url).hostname or "default"
         path = config_path()
@@ -131,9 +132,8 @@ def logout(
     kept = config.contexts[label]
 
     async def end(_: Session) -> int:
-        async with Client(kept.url, BearerToken(kept.token or "")) as client:
-            with suppress(NotFoundError):  # ended already
-                await client.send(Request("DELETE", f"/personal-tokens/{kept.token_id}"))
+        with suppress(NotFoundError):  # ended already
+            await _called(kept, Request("DELETE", f"/personal-tokens/{kept.token_id}"))
         return 0
 
     code = run(connection, end) if kept.token and kept.token_id else 0
@@ -142,7 +142,8 @@ def logout(
     return code
 
 
-async def _context(url: str, how: How, *, no_input: bool) -> Context:
+async def _context(nobody: Clients, how: How, *, no_input: bool) -> Context:
+    url = nobody.url
     if how.key_file is not None:
         return Context(url=url, key_file=str(how.key_file.resolve()))
     if how.token:
@@ -152,30 +153,34 @@ async def _context(url: str, how: How, *, no_input: bool) -> Context:
         return Context(url=url, token=token)
     asks = not no_input and sys.stdin.isatty()
     if how.browser or (how.email is None and asks):
-        return await _by_browser(url, how)
+        return await _by_browser(nobody, how)
     if how.email is None:
         raise Stop("who? Give --browser, --email, --key-file or --token.")
     password = _password(how.password_file, asks=asks)
-    async with Client(url, user_agent="gpuaas-cli") as nobody:
-        made = await password_sign_in(
-            nobody,
-            SignIn(email=how.email, password=password),
-            PersonalTokenCreate(name=_name(), expires_in_seconds=how.days * DAY),
-        )
+    made = await password_sign_in(
+        nobody.calls, {"email": how.email, "password": password}, _wanted(how)
+    )
     return Context(url=url, token=made.secret, token_id=made.id)
 
 
-async def _by_browser(url: str, how: How) -> Context:
+async def _by_browser(nobody: Clients, how: How) -> Context:
     """Show a code, and wait until somebody has let it in."""
-    wanted = DeviceSignInCreate(name=_name(), expires_in_seconds=how.days * DAY)
-    async with Client(url, user_agent="gpuaas-cli") as nobody:
-        begun = await device_sign_in_begin(nobody, wanted)
-        note(f"open {begun.verification_url}")
-        note(f"and see that it shows the code {begun.user_code}")
-        if sys.stderr.isatty() and _has_browser():
-            await asyncio.to_thread(webbrowser.open, begun.verification_url)
-        made = await device_sign_in_finish(nobody, begun)
-    return Context(url=url, token=made.secret, token_id=made.id)
+    begun = await device_sign_in_begin(nobody.calls, _wanted(how))
+    note(f"open {begun.verification_url}")
+    note(f"and see that it shows the code {begun.user_code}")
+    if sys.stderr.isatty() and _has_browser():
+        await asyncio.to_thread(webbrowser.open, begun.verification_url)
+    made = await device_sign_in_finish(nobody.calls, begun)
+    return Context(url=nobody.url, token=made.secret, token_id=made.id)
+
+
+async def _called(context: Context, request: Request) -> Any:  # noqa: ANN401 - a response
+    """One call as whoever the context makes us."""
+    clients = Clients(context)
+    try:
+        return await clients.calls.send(request)
+    finally:
+        await clients.close()
 
 
 def _has_browser() -> bool:
@@ -183,8 +188,10 @@ def _has_browser() -> bool:
     return sys.platform == "darwin" or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
 
 
-def _name() -> str:
-    return f"gpuaas on {socket.gethostname()}"[:100]
+def _wanted(how: How) -> dict[str, Any]:
+    """The token that is asked for."""
+    name = f"gpuaas on {socket.gethostname()}"[:100]
+    return {"name": name, "expires_in_seconds": how.days * DAY}
 
 
 def _password(file: Path | None, *, asks: bool) -> str:
@@ -200,10 +207,10 @@ def _password(file: Path | None, *, asks: bool) -> str:
     return password_read()
 
 
-def _place(me: Whoami) -> tuple[str | None, str | None]:
+def _place(me: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """The tenant and project to begin with: where a role is held, if there is one such place."""
-    places = [(one.scope.org_id, one.scope.project_id) for one in me.bindings]
-    places.append((me.home.org_id, me.home.project_id))
+    held = [*(one["scope"] for one in me["bindings"]), me["home"]]
+    places = [(one["org_id"], one["project_id"]) for one in held]
     tenants = {org for org, _ in places if org}
     projects = {project for _, project in places if project}
     return (

@@ -85,20 +85,20 @@ class Clients:
     """The clients of one run, each made when something needs it."""
 
     def __init__(self, context: Context) -> None:
-        self._url = context.url
+        self.url = context.url
         self._identity = credentials(context)
 
     @cached_property
     def whole(self) -> "Client":
         """For what the SDK itself does with a client: typed answers, streams, machines."""
-        return gpuaas_sdk.Client(self._url, self._identity, retries=_RETRIES, user_agent=_NAME)
+        return gpuaas_sdk.Client(self.url, self._identity, retries=_RETRIES, user_agent=_NAME)
 
     @cached_property
     def calls(self) -> "BriefClient | Client":
         """For plain calls: there at once, where that will do."""
         if not brief_will_do():
             return self.whole
-        return BriefClient(self._url, self._identity, retries=_RETRIES, user_agent=_NAME)
+        return BriefClient(self.url, self._identity, retries=_RETRIES, user_agent=_NAME)
 
     async def close(self) -> None:
         """Close those that were made."""

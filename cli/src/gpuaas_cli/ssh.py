@@ -16,9 +16,7 @@ from gpuaas_cli.names import identified
 from gpuaas_cli.options import Connection
 from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Session, Stop, run
-from gpuaas_sdk import GpuaasError
-from gpuaas_sdk.contract import GrantLogin
-from gpuaas_sdk.machines import MachineFailure, ssh_access
+from gpuaas_sdk.ssh_files import ssh_files
 
 Allocation = Annotated[str, Parameter(help="id or name of the allocation")]
 Lifetime = Annotated[int, Parameter(name="--ttl", help="seconds the certificate can be used")]
@@ -54,12 +52,9 @@ def ssh(
 
     async def log_in(session: Session) -> int:
         wanted = await identified(session, "allocation_id", allocation)
-        try:
-            access = await ssh_access(
-                session.client, wanted, ttl_seconds=ttl, login=_login(person=person)
-            )
-        except MachineFailure as failure:
-            raise _refused(failure) from failure
+        access = await ssh_files(
+            session.clients.calls, wanted, ttl_seconds=ttl, login=_login(person=person)
+        )
         try:
             words = (*access.command, *command)
             return subprocess.run(words, check=False).returncode  # noqa: ASYNC221 - nothing else runs
@@ -91,16 +86,13 @@ def ssh_config(
     async def write(session: Session) -> int:
         wanted = await identified(session, "allocation_id", allocation)
         folder = config_path().parent / "ssh" / wanted
-        try:
-            access = await ssh_access(
-                session.client,
-                wanted,
-                folder=folder,
-                ttl_seconds=ttl,
-                login=_login(person=person),
-            )
-        except MachineFailure as failure:
-            raise _refused(failure) from failure
+        access = await ssh_files(
+            session.clients.calls,
+            wanted,
+            ttl_seconds=ttl,
+            login=_login(person=person),
+            folder=folder,
+        )
         if not renew:
             options = access.config_text.partition("\n")[2]
             match = _match(allocation, connection, person=person)
@@ -110,14 +102,8 @@ def ssh_config(
     return run(connection, write)
 
 
-def _refused(failure: MachineFailure) -> GpuaasError:
-    """What the platform said where it was the platform, with its code and way on."""
-    cause = failure.__cause__
-    return cause if isinstance(cause, GpuaasError) else Stop(f"{failure.code}: {failure.message}")
-
-
-def _login(*, person: bool) -> GrantLogin:
-    return GrantLogin.PERSON if person else GrantLogin.OPERATOR
+def _login(*, person: bool) -> str:
+    return "person" if person else "operator"
 
 
 def _match(allocation: str, connection: Connection | None, *, person: bool) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from gpuaas_contract import headers
 from gpuaas_contract.common import Input, Model, Name, Scope
 from gpuaas_contract.permissions import Permission
 
@@ -19,7 +20,7 @@ SESSION_PREFIX: Final = "gps"
 NODE_TOKEN_PREFIX: Final = "gpn"
 SESSION_COOKIE: Final = "__Host-gpuaas_session"
 LOOPBACK_SESSION_COOKIE: Final = "gpuaas_session"
-CSRF_COOKIE: Final = "gpuaas_csrf"
+CSRF_COOKIE: Final = headers.CSRF_COOKIE
 OIDC_COOKIE: Final = "__Host-gpuaas_oidc"
 LOOPBACK_OIDC_COOKIE: Final = "gpuaas_oidc"
 PASSWORD_MIN: Final = 12

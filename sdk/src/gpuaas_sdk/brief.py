@@ -39,6 +39,7 @@ class Answer:
     reason_phrase: str
     headers: Mapping[str, str]
     content: bytes = field(repr=False)
+    cookies: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def text(self) -> str:
@@ -191,4 +192,9 @@ def _texts(params: Mapping[str, str | int | bool | list[str]]) -> dict[str, Any]
 
 def _answer(said: h11.Response, content: bytes) -> Answer:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in said.headers}
-    return Answer(said.status_code, said.reason.decode("latin-1"), headers, content)
+    cookies = dict(
+        value.decode("latin-1").partition(";")[0].strip().partition("=")[::2]
+        for name, value in said.headers
+        if name == b"set-cookie"
+    )
+    return Answer(said.status_code, said.reason.decode("latin-1"), headers, content, cookies)

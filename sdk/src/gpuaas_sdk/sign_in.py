@@ -2,58 +2,76 @@
 
 Used by command lines. A password's session lives for this one exchange and is ended; the password
 is kept nowhere. A code needs no password at all: whoever lets it in signs in as they always do.
+Bodies are the contract's types or plain JSON, answers plain: a terminal does not wait for types.
 """
 
 import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from gpuaas_contract.common import CSRF_HEADER
-from gpuaas_contract.device_sign_in import (
-    DeviceSignInAnswer,
-    DeviceSignInBegun,
-    DeviceSignInCreate,
-    DeviceSignInRedeem,
-    DeviceSignInStatus,
-)
-from gpuaas_contract.identity import (
-    CSRF_COOKIE,
-    PersonalTokenCreate,
-    PersonalTokenCreated,
-    SignIn,
-)
-from gpuaas_sdk.client import Client, Request
+from gpuaas_contract.headers import CSRF_COOKIE, CSRF_HEADER
+from gpuaas_sdk.calls import Calls, Plain, Request
 from gpuaas_sdk.errors import GpuaasError
+
+if TYPE_CHECKING:
+    from gpuaas_contract.device_sign_in import DeviceSignInCreate
+    from gpuaas_contract.identity import PersonalTokenCreate, SignIn
+
+
+@dataclass(frozen=True)
+class TokenMade:
+    """A personal token that was made: its id, and what opens."""
+
+    id: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class CodeShown:
+    """A code that waits to be let in, and where that is done."""
+
+    user_code: str
+    verification_url: str
+    interval_seconds: float
+    secret: str = field(repr=False)
 
 
 async def password_sign_in(
-    client: Client, who: SignIn, token: PersonalTokenCreate
-) -> PersonalTokenCreated:
+    client: Calls[Any], who: "SignIn | Plain", token: "PersonalTokenCreate | Plain"
+) -> TokenMade:
     """A personal token for whoever has this password; `client` is nobody's."""
     begun = await client.send(Request("POST", "/sessions", who))
-    proof = begun.cookies.get(CSRF_COOKIE)
-    if proof is None:
+    cookies = dict(begun.cookies)
+    if CSRF_COOKIE not in cookies:
         raise GpuaasError("The platform began a session without its cookie; is a proxy in between?")
-    headers = {CSRF_HEADER: proof}
-    made = await client.call(
-        Request("POST", "/personal-tokens", token, headers=headers), PersonalTokenCreated
-    )
+    said = "; ".join(f"{name}={value}" for name, value in cookies.items())
+    headers = {"Cookie": said, CSRF_HEADER: cookies[CSRF_COOKIE]}
+    made = await client.send(Request("POST", "/personal-tokens", token, headers=headers))
     await client.send(Request("DELETE", "/sessions/current", headers=headers))
-    return made
+    return _token(made.json())
 
 
-async def device_sign_in_begin(client: Client, wanted: DeviceSignInCreate) -> DeviceSignInBegun:
+async def device_sign_in_begin(
+    client: Calls[Any], wanted: "DeviceSignInCreate | Plain"
+) -> CodeShown:
     """A code to show to the person, who lets this terminal in with a browser anywhere."""
-    return await client.call(Request("POST", "/device-sign-ins", wanted), DeviceSignInBegun)
+    begun = (await client.send(Request("POST", "/device-sign-ins", wanted))).json()
+    return CodeShown(
+        begun["user_code"], begun["verification_url"], begun["interval_seconds"], begun["secret"]
+    )
 
 
-async def device_sign_in_finish(client: Client, begun: DeviceSignInBegun) -> PersonalTokenCreated:
+async def device_sign_in_finish(client: Calls[Any], begun: CodeShown) -> TokenMade:
     """Wait until the person has decided; the token they let this terminal have."""
-    redeem = DeviceSignInRedeem(secret=begun.secret)
+    request = Request("POST", "/device-sign-ins/redeem", {"secret": begun.secret})
     while True:
-        answer = await client.call(
-            Request("POST", "/device-sign-ins/redeem", redeem), DeviceSignInAnswer
-        )
-        if answer.token is not None:
-            return answer.token
-        if answer.status is not DeviceSignInStatus.PENDING:
-            raise GpuaasError(f"The sign-in with the code {begun.user_code} is {answer.status}.")
+        answer = (await client.send(request)).json()
+        if answer["token"] is not None:
+            return _token(answer["token"])
+        if answer["status"] != "pending":
+            raise GpuaasError(f"The sign-in with the code {begun.user_code} is {answer['status']}.")
         await asyncio.sleep(begun.interval_seconds)
+
+
+def _token(made: dict[str, Any]) -> TokenMade:
+    return TokenMade(made["id"], made["secret"])

@@ -7,9 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from cli_site import Site
+from cli_site import EMAIL, Site
 
 pytestmark = pytest.mark.integration
+WHERE = "--tenant acme --project research"
 HEAVY = {"asyncssh", "cryptography", "cyclopts", "httpx2", "mcp", "pydantic", "rich", "yaml"}
 
 
@@ -27,6 +28,8 @@ HEAVY = {"asyncssh", "cryptography", "cyclopts", "httpx2", "mcp", "pydantic", "r
         ("project create --name next --dry-run", set()),
         ("api GET /projects", set()),
         ("instance list --status running", set()),
+        ("ssh-config n1 --renew", {"cryptography"}),
+        (f"login --email {EMAIL} --password-file password --name admin {WHERE}", set()),
     ],
 )
 def test_a_command_loads_nothing_it_does_not_use(site: Site, line: str, allowed: set[str]) -> None:
