@@ -3,20 +3,34 @@
     systemctl enable --quiet mariadb
 # Started often in a short time, as by one attempt after the other, it would be refused.
 systemctl reset-failed mariadb 2>/dev/null || true
-if [ -e "$HOME_FOLDER/reload" ]; then
+
+begin() {
+    [ -e "$HOME_FOLDER/reload" ] || { systemctl restart mariadb; return; }
     # That systemd reads its units takes as long as the server needs to come up: both at once.
-    systemctl restart --no-block mariadb
+    systemctl restart --no-block mariadb || return
     tries=50
     until pidof -q mariadbd || [ "$tries" -eq 0 ]; do
         tries=$((tries - 1))
         sleep 0.02
     done
-    systemctl daemon-reload
-    rm -f "$HOME_FOLDER/reload"
-    systemctl start mariadb
-else
-    systemctl restart mariadb
-fi
+    systemctl daemon-reload && rm -f "$HOME_FOLDER/reload" && systemctl start mariadb
+}
+
+# What it lacks for a moment on a busy machine it may have a second later.
+left=3
+until begin; do
+    if [ "$(systemctl show -P LoadState mariadb)" = masked ]; then
+        echo "mariadb is masked, somebody forbade it to start: systemctl unmask mariadb"
+        exit 1
+    fi
+    left=$((left - 1))
+    if [ "$left" -eq 0 ]; then
+        journalctl --no-pager --output=cat --lines=8 --unit=mariadb
+        echo "mariadb does not run: $(systemctl show -P Result mariadb)"
+        exit 1
+    fi
+    sleep 1
+done
 mariadb
 # The first start also brings the server's own tables up to date, behind the back of whoever started
 # it: accounting is not let in before its user really gets at its database.

@@ -18,7 +18,7 @@ from gpuaas_slurm.steps.leave import (
     StillForgotten,
 )
 from gpuaas_slurm.steps.people import People
-from gpuaas_slurm.steps.prepare import Configure, Install, MungeKey, Preflight
+from gpuaas_slurm.steps.prepare import Configure, ConfigureRest, Install, MungeKey, Preflight
 
 
 def add_worker(scope: Scope) -> Sequence[Step | Together]:
@@ -78,8 +78,8 @@ def _leaves(scope: Scope, site: Site) -> list[Step]:
     ]
     others = tuple(member for member in site.members if member.component_key != WORKER)
     if others:
-        # The machine goes on with its other part: only the worker's files leave it.
-        return [*gone, Configure(ground, scope.maker, (Site(site.allocation_id, others),))]
+        rest = (Site(site.allocation_id, others),)
+        return [*gone, ConfigureRest(ground, scope.maker, rest)]
     kept = settings_of(scope.ctx.instance).packages is PackageSource.INSTALLED
     return [
         *gone,

@@ -175,11 +175,16 @@ class Configure(OnSites):
         return not drifted(look, wanted) and not unwanted(look, wanted)
 
     async def make(self, ctx: Context, site: Site) -> None:
-        """Put the files in place; the documents last, since they say that the rest is there."""
+        """Put the files in place; the documents last, since they say that the rest is there.
+
+        A file that is as it should be is not written again: whoever reads it would start anew.
+        """
         del ctx
         document, record, look = self._decided[site.allocation_id]
         wanted = configuration_for(document.cluster, record.machine, worker=site.worker)
-        placed = [_file(file) for file in (*wanted, *documents_for(document, record))]
+        other = set(drifted(look, wanted))
+        changed = [file for file in wanted if file.path in other]
+        placed = [_file(file) for file in (*changed, *documents_for(document, record))]
         gone = " ".join(unwanted(look, wanted))
         env = {"UNWANTED": gone, "LATER": self._later}
         await self.ground.run(site, Script("reload", env, sees=("files",)), placed)
@@ -189,6 +194,12 @@ class ConfigureElsewhere(Configure):
     """The same on machines without the controller."""
 
     name = "configure_workers"
+
+
+class ConfigureRest(Configure):
+    """The same on a machine that goes on with less: only the files of the part that left go."""
+
+    name = "configure_rest"
 
 
 def drifted(look: MachineLook, wanted: Iterable[RenderedFile]) -> list[str]:
