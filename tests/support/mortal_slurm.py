@@ -1,16 +1,20 @@
-"""The app's controller, killed (-9) when a step's effect is there and nobody was told of it.
+"""The app's controller, killed (-9) when a step has ended and nobody was told of it.
 
     python mortal_slurm.py LEDGER controller --config FILE …
 
-The command as it is, except that each step kills its process the first time its `do` has ended:
-before it is verified, reported, or anything else. The ledger remembers across these deaths what was
-done, one line each (`done` or `died`, operation, kind, step), so that a test can count effects.
+The command as it is, except that each step of each kind of operation kills its process the first
+time it ends: its `do` is over, or its `check` found nothing to do. Nothing was verified or reported
+then. Of steps that run beside each other one acts at a time, until each has killed: what one did
+stays the only thing that was done. The ledger remembers across these deaths what happened, one line
+each (`done`, `died` or `spared`, operation, kind, step), so that a test can count effects.
 """
 
+import asyncio
 import os
 import signal
 import sys
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuaas_sdk import Context, Step
@@ -47,29 +51,61 @@ class Ledger:
         with self.path.open("a") as file:
             file.write(f"{entry.what} {entry.operation_id} {entry.kind} {entry.step}\n")
 
+    def died(self, kind: str) -> set[str]:
+        """The steps of a kind that kill nobody any more."""
+        over = {"died", "spared"}
+        return {one.step for one in self.entries() if one.kind == kind and one.what in over}
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What the steps of one process share: the ledger, and whose turn it is in each operation."""
+
+    ledger: Ledger
+    turns: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+
 
 class Mortal(Around):
     """A step whose first end is its process's too."""
 
-    def __init__(self, inner: Step, ledger: Ledger) -> None:
+    def __init__(self, inner: Step, fate: Fate) -> None:
         super().__init__(inner)
-        self._ledger = ledger
+        self._fate = fate
+
+    async def check(self, ctx: Context) -> bool:
+        """As the step; one with nothing to do ends here."""
+        there = await super().check(ctx)
+        if there and self._deadly(ctx):
+            async with self._fate.turns[ctx.operation.id]:
+                self._die(ctx)
+        return there
 
     async def do(self, ctx: Context) -> None:
         """As the step; the first time it ends there is nobody left to say so."""
-        await super().do(ctx)
-        own = ctx.operation.id, ctx.operation.kind, self.title
-        self._ledger.write(Entry("done", *own))
-        died = {(one.kind, one.step) for one in self._ledger.entries() if one.what == "died"}
-        if (ctx.operation.kind, self.title) not in died:
-            self._ledger.write(Entry("died", *own))
-            os.kill(os.getpid(), signal.SIGKILL)
+        if not self._deadly(ctx):
+            await super().do(ctx)
+            self._note("done", ctx)
+            return
+        async with self._fate.turns[ctx.operation.id]:
+            await super().do(ctx)
+            self._note("done", ctx)
+            self._die(ctx)
+
+    def _deadly(self, ctx: Context) -> bool:
+        return self.title not in self._fate.ledger.died(ctx.operation.kind)
+
+    def _die(self, ctx: Context) -> None:
+        self._note("died", ctx)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _note(self, what: str, ctx: Context) -> None:
+        self._fate.ledger.write(Entry(what, ctx.operation.id, ctx.operation.kind, self.title))
 
 
 if __name__ == "__main__":
-    book = Ledger(Path(sys.argv[1]))
+    fate = Fate(Ledger(Path(sys.argv[1])))
     # The command makes its app by this name; nothing else of it is changed.
     vars(controller)["slurm_app"] = lambda *given: operations_around(
-        slurm_app(*given), lambda step: Mortal(step, book)
+        slurm_app(*given), lambda step: Mortal(step, fate)
     )
     sys.exit(main(sys.argv[2:]))

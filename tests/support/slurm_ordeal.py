@@ -4,7 +4,8 @@
 
 For each step in turn: its cause is put in the way and the operation fails there, saying so; the
 cause is taken away and the operation tried again; when the step's effect is there, its controller
-dies (`mortal_slurm.py`), and another goes on. What is true in the end is the test's business.
+dies (`mortal_slurm.py`), and another goes on. Which causes: `slurm_faults.py`. What is true in the
+end is the test's business.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import mortal_slurm
-from mortal_slurm import Ledger
+from mortal_slurm import Entry, Ledger
+from slurm_faults import Faults
 from slurm_refusal import Cause
 
 from gpuaas_contract.apps import AppInstance, Member, Operation, Requested
@@ -33,9 +35,9 @@ from tools.slurm_site import ENDED, SlurmSite, manifest_hasty, slurm_up
 
 OPTIONS: Final = ("--lease-seconds", "5", "--observe-seconds", "0")
 """The shortest lease there is, and nobody who repairs unasked what a test breaks."""
-EXAMINING: Final = frozenset({"preflight", "test_job"})
+EXAMINING: Final = frozenset({"preflight", "test_job", "examine", "verify"})
 """Steps without a lasting effect: every attempt does them again until what follows is done."""
-WAITING: Final = frozenset({"register", "records_end"})
+WAITING: Final = frozenset({"register", "records_end", "jobs_end", "forgotten", "repair_register"})
 """Steps that wait, and do nothing where what they wait for has come while nobody was at work."""
 PATIENCE_S: Final = 180.0
 UNITS: Final = ("munge", "mariadb", "slurmdbd", "slurmctld", "slurmd")
@@ -44,9 +46,27 @@ JOB: Final = (
     "'until [ -e /run/job-may-end ]; do sleep .2; done'"
 )
 
-Faults = Sequence[Mapping[str, Cause | None]]
-"""For each step (those that run beside each other together) why it fails; None: it only kills."""
 Honest = Callable[[AppInstance, Mapping[str, Member]], bool]
+
+
+@dataclass
+class _Trial:
+    """How far an operation is: what is in its way now, and what will be."""
+
+    kind: str
+    faults: Faults
+    honest: Honest
+    left: list[dict[str, Cause | None]]
+    now: dict[str, Cause] = field(default_factory=dict)
+    group: set[str] = field(default_factory=set)
+    """Steps that are to fail and to kill before anything else is put in the way."""
+
+    def failed(self, seen: Operation) -> dict[str, Cause]:
+        """The steps an attempt ended at, with what was in their way."""
+        if seen.error is None or seen.error.detail.get("step") not in self.now:
+            return {}
+        failed = {one.name for one in seen.progress if one.state is StepState.FAILED}
+        return {step: cause for step, cause in self.now.items() if step in failed}
 
 
 @dataclass
@@ -83,36 +103,42 @@ class Ordeal:
 
     async def endured(self, kind: str, faults: Faults, honest: Honest, **more: Any) -> Operation:
         """Ask for something and have it done in spite of everything; nothing is done twice."""
-        ended = await self.failing(kind, faults, honest, **more)
-        self._counted(ended, faults)
-        return ended
-
-    async def failing(self, kind: str, faults: Faults, honest: Honest, **more: Any) -> Operation:
-        """Ask for something and have it done though each step fails first."""
-        left = [dict(group) for group in faults]
-        now = await self._next(left)
+        trial = await self._trial(kind, faults, honest)
         asked = await self.site.ask(self.instance_id, kind, **more)
-        return await self._through(asked.operations[0].id, left, now, honest)
+        return await self._through(trial, asked)
 
-    async def _through(
-        self,
-        operation_id: str,
-        left: list[dict[str, Cause | None]],
-        now: dict[str, Cause],
-        honest: Honest,
-    ) -> Operation:
+    async def deployed(self, name: str, wanted: Mapping[str, Any], faults: Faults) -> Operation:
+        """The same for a cluster that is not there yet, and is this ordeal's from then on."""
+        trial = await self._trial("deploy", faults, _not_well)
+        asked = await self.site.deploy(name, wanted)
+        self.instance_id = asked.instance.id
+        return await self._through(trial, asked)
+
+    def spare(self, kind: str, *steps: str) -> None:
+        """Let these steps kill nobody: they did so elsewhere."""
+        for step in steps:
+            self.ledger.write(Entry("spared", "-", kind, step))
+
+    async def _trial(self, kind: str, faults: Faults, honest: Honest) -> _Trial:
+        trial = _Trial(kind, faults, honest, [dict(group) for group in faults])
+        await self._next(trial)
+        return trial
+
+    async def _through(self, trial: _Trial, asked: Requested) -> Operation:
         """See an operation through to its end: heal what failed, try again, raise the dead."""
+        operation_id = asked.operations[0].id
 
         def news(one: Operation) -> bool:
-            return self._dead or one.status in ENDED or (bool(now) and _failed_at(now, one))
+            return self._dead or one.status in ENDED or bool(trial.failed(one))
 
         while True:
             seen = await until(lambda: self.site.operation(operation_id), news, PATIENCE_S)
-            if now and _failed_at(now, seen):
-                await self._told(seen, now, honest)
-                for cause in now.values():
+            if failed := trial.failed(seen):
+                await self._told(seen, failed, trial.honest)
+                for step, cause in failed.items():
                     await cause.remove(self.site)
-                now = await self._next(left)
+                    del trial.now[step]
+                await self._next(trial)
                 await self._again(operation_id)
             elif seen.status is OperationStatus.FAILED:
                 # Its controllers died more often than it may be tried by itself.
@@ -121,8 +147,12 @@ class Ordeal:
                 await self._again(operation_id)
             elif seen.status in ENDED:
                 assert seen.status is OperationStatus.SUCCEEDED, told(seen)
-                assert not now, f"{list(now)} never failed\n{told(seen)}"
+                assert not trial.now, f"{list(trial.now)} never failed\n{told(seen)}"
+                assert not trial.left, f"{trial.left} were never reached\n{told(seen)}"
+                self._counted(trial, seen)
                 return seen
+            if self._dead:
+                await self._next(trial)
             await self.revived()
 
     async def _again(self, operation_id: str) -> None:
@@ -143,55 +173,44 @@ class Ordeal:
             assert self.site.process.returncode == -9, self.site.log[-2000:]
             await self.site.controller_start()
 
-    async def _next(self, left: list[dict[str, Cause | None]]) -> dict[str, Cause]:
-        """Put the next causes in the way; steps that only kill have none."""
-        while left:
-            causes = {step: one for step, one in left.pop(0).items() if one is not None}
-            for cause in causes.values():
+    async def _next(self, trial: _Trial) -> None:
+        """Put the next causes in the way, once all steps before have failed and killed."""
+        died = self.ledger.died(trial.kind)
+        while not trial.now and trial.group <= died and trial.left:
+            causes = trial.left.pop(0)
+            trial.now = {step: one for step, one in causes.items() if one is not None}
+            trial.group = set(causes) if trial.now else set()
+            for cause in trial.now.values():
                 await cause.place(self.site)
-            if causes:
-                return causes
-        return {}
 
-    async def _told(self, seen: Operation, now: Mapping[str, Cause], honest: Honest) -> None:
+    async def _told(self, seen: Operation, failed: Mapping[str, Cause], honest: Honest) -> None:
         """The operation says where it failed and why, and nobody claims that it is done."""
         said = {step.name: step.message for step in seen.progress}
-        for step, cause in now.items():
+        for step, cause in failed.items():
             assert cause.words in said[step], f"{cause.words!r} is not told\n{told(seen)}"
-        error = seen.error
-        assert error is not None
-        assert error.detail.get("step") in now, f"{error}\n{told(seen)}"
-        assert any(cause.words in error.message for cause in now.values()), error
+        assert seen.error is not None
+        assert any(cause.words in seen.error.message for cause in failed.values()), seen.error
         instance, group = await self.instance(), await members(self.site, self.instance_id)
         assert honest(instance, group), (instance, group)
         if seen.status is OperationStatus.FAILED:
             held = [*instance.conditions, *(one for m in group.values() for one in m.conditions)]
             assert any(one.type == "operation_failed" and seen.id in one.message for one in held)
 
-    def _counted(self, ended: Operation, faults: Faults) -> None:
-        """Every step killed once, none was done twice, and none is unknown to the test.
-
-        Of steps beside each other, the first to end takes the process with it: what the others
-        were doing on their machines came to its end there, unseen.
-        """
-        expected = {step for group in faults for step in group}
+    def _counted(self, trial: _Trial, ended: Operation) -> None:
+        """Every step killed, none was done twice, and none is unknown to the test."""
+        faults = {step: cause for group in trial.faults for step, cause in group.items()}
+        died = self.ledger.died(ended.kind)
+        assert set(faults) <= died, f"{set(faults) - died} killed nobody\n{told(ended)}"
         mine = [one for one in self.ledger.entries() if one.operation_id == ended.id]
-        died = {one.step for one in mine if one.what == "died"}
-        before = {
-            one.step
-            for one in self.ledger.entries()
-            if one.what == "died" and one.kind == ended.kind and one.operation_id != ended.id
-        }
         done = Counter(one.step for one in mine if one.what == "done")
-        assert set(done) <= expected, f"{set(done) - expected} is not tried\n{told(ended)}"
-        for group in faults:
-            assert set(group) & set(done) or set(group) <= WAITING, f"{set(group)}\n{told(ended)}"
-        assert died == set(done) - before, told(ended)
+        assert set(done) <= died, f"{set(done) - died} is not tried\n{told(ended)}"
+        acting = {step for step, cause in faults.items() if cause is not None} - WAITING
+        assert acting <= set(done), f"{acting - set(done)} did nothing\n{told(ended)}"
         twice = {step for step, times in done.items() if times > 1} - EXAMINING
         assert not twice, f"done twice: {twice}\n{told(ended)}"
         # A plan that is made anew by each attempt has nothing to say of what was done before it.
         good = {StepState.SUCCEEDED} | ({StepState.SKIPPED} if ended.kind == "reconcile" else set())
-        assert {one.state for one in ended.progress if one.name in expected} <= good, told(ended)
+        assert {one.state for one in ended.progress if one.name in acting} <= good, told(ended)
 
     async def healthy(self) -> None:
         """All is well, by a look that is made now."""
@@ -218,6 +237,10 @@ class Ordeal:
         words = dict(word.split("=", 1) for word in shown.split() if "=" in word)
         return f"{words.get('JobState', 'GONE')} {words.get('Restarts', '')}"
 
+    async def nodes(self) -> list[str]:
+        """The nodes the scheduler knows."""
+        return (await self.run("n1", "sinfo -h -N -o %N | sort -u")).split()
+
     async def node_updates(self, node: str) -> int:
         """How often anybody changed a node's state, by the scheduler's own log."""
         count = f"journalctl -q -o cat -u slurmctld | grep -c 'node {node} state set to' || true"
@@ -231,6 +254,12 @@ class Ordeal:
             f"env {given} sh -s", stdin=script_text("residue")
         )
         return residue_found(ran.stdout)
+
+    async def mortal(self) -> None:
+        """From here on controllers die."""
+        await self.site.controller_end()
+        self.site.command = (sys.executable, Path(mortal_slurm.__file__), self.ledger.path)
+        await self.site.controller_start()
 
     async def immortal(self) -> None:
         """From here on the controller is the app's own, and nothing happens to it."""
@@ -264,13 +293,21 @@ async def ordeal_up(ground: Ground, suite: str, workers: Sequence[str]) -> Async
     async with slurm_up(ground, options=OPTIONS, manifest=manifest) as site:
         wanted = placed(ground, "n1", workers, packages="installed", finished_job_seconds=2)
         asked = await succeeded(site, await site.deploy("ordeal", wanted))
-        await site.controller_end()
-        ledger = Ledger(site.folder / "ledger")
-        site.command = (sys.executable, Path(mortal_slurm.__file__), ledger.path)
-        await site.controller_start()
-        yield Ordeal(site, asked.instance.id, ledger)
+        yield await ordeal_begin(site, asked.instance.id)
 
 
-def _failed_at(steps: Mapping[str, Cause], operation: Operation) -> bool:
-    failed = {one.name for one in operation.progress if one.state is StepState.FAILED}
-    return operation.error is not None and failed >= set(steps)
+async def ordeal_begin(site: SlurmSite, instance_id: str = "") -> Ordeal:
+    """From here on a site's controllers die."""
+    site.options = OPTIONS
+    made = Ordeal(site, instance_id, Ledger(site.folder / "ledger"))
+    await made.mortal()
+    return made
+
+
+def repaired(instance: AppInstance, _: object) -> bool:
+    """A repair that failed changes no state: what is there was seen before it."""
+    return instance.status in {InstanceStatus.RUNNING, InstanceStatus.DEGRADED}
+
+
+def _not_well(instance: AppInstance, _: object) -> bool:
+    return instance.health is not Health.HEALTHY

@@ -1,19 +1,21 @@
-"""The app's controller dies, and machines refuse: at every step of deploy, add and remove.
+"""The app's controller dies at any moment: at the steps of a deploy and a removal, and of replicas.
 
 Each test goes on with the cluster the one before left. Machines have their packages already, so
 that a step takes moments. A controller is killed (-9) in the moment the platform shows a step as
 begun: all steps before it are done, and this one is under way on a machine. What must hold at the
-end is that it converged and that nothing was done twice.
+end is that it converged and that nothing was done twice. At the end a deploy goes through what
+`slurm_ordeal.py` has for it: each step fails for real, and kills when it has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from functools import partial
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
-from slurm_refusal import REFUSED, nodes_refused, refused
+from slurm_faults import DEPLOY, SUITE
+from slurm_ordeal import ordeal_begin
 
 from gpuaas_contract.apps import Operation, Requested
 from gpuaas_contract.states import Health, InstanceStatus, OperationStatus, StepState
@@ -30,33 +32,12 @@ from tools.slurm_crew import (
     until,
 )
 from tools.slurm_site import ENDED, SlurmSite, manifest_hasty, slurm_up
-from tools.suites import suites
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
-SUITE = suites()[0]
 # The shortest lease there is, so that a dead controller's work is soon another's.
 OPTIONS = ("--lease-seconds", "5", "--observe-seconds", "2")
 STARTS = "journalctl -q -o cat -u {unit} | grep -c '^Started {unit}.service' || true"
-
-REFUSALS = {
-    "preflight": refused("n2", "/usr/bin/lscpu"),
-    "munge": refused("n2", "/usr/bin/munge"),
-    "configure": refused("n1", "/usr/bin/tar"),
-    "database": refused("n1", "/usr/bin/mariadb"),
-    "slurmdbd": refused("n1", "/usr/bin/systemctl", "'restart slurmdbd'"),
-    "accounts": refused("n1", "/usr/bin/sacctmgr", "*--immediate*"),
-    "slurmctld": refused("n1", "/usr/bin/systemctl", "'restart slurmctld'"),
-    "slurmd": refused("n2", "/usr/bin/systemctl", "'restart slurmd'"),
-    "register": nodes_refused("n1", SUITE),
-    "test_job": refused("n1", "/usr/bin/srun"),
-    "admit": refused("n1", "/usr/bin/scontrol", "update*"),
-}
-"""For each step of a deploy, a program that refuses."""
-BESIDE = ({"munge", "configure"},)
-"""Steps that run at the same time: what one of them makes is there when the other is refused."""
-SEEN_AS = {"preflight": "what it is made of is not known"}
-"""What is told of a refusal that is seen by its effect."""
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +59,7 @@ async def test_no_job_ever_meets_a_missing_account(site: SlurmSite) -> None:
     assert not [line for line in said.splitlines() if "account" in line.lower()]
     jobs = [line for line in said.splitlines() if line.isdigit()]
     ended = await until(
-        lambda: head.run("sacct -a -X -n -P -o jobid,account,state --starttime=today"),
+        lambda: head.run("sacct -a -X -n -P -o jobid,account,state --starttime=now-1hour"),
         lambda ran: all(f"{job}|early|COMPLETED" in ran.stdout.splitlines() for job in jobs),
     )
     assert "FAILED" not in ended.stdout
@@ -103,38 +84,21 @@ def _five_taken(ran: Result) -> bool:
 
 
 async def test_a_deploy_survives_a_kill_at_each_of_its_steps(site: SlurmSite) -> None:
-    asked = await site.deploy(
-        "crashed", placed(site.ground, "n1", ["n2"], packages="installed", finished_job_seconds=2)
-    )
+    workers = ("n2", "n3")
+    wanted = placed(site.ground, "n1", workers, packages="installed", finished_job_seconds=2)
+    asked = await site.deploy("crashed", wanted)
     killed_at = await _killed_at_each_step(site, asked.operation)
     assert killed_at[0] == "preflight"
     assert {"munge", "configure", "database", "slurmdbd", "accounts", "slurmctld"} <= set(killed_at)
     await _healthy(site, asked.instance.id)
     for unit in ("munge", "mariadb", "slurmdbd", "slurmctld"):
         assert await _starts(site, "n1", unit) == 1, unit
-    assert await _starts(site, "n2", "slurmd") == 1
-    head = site.ground.lab.machine("n1")
-    tree = (await head.run("sacctmgr -n -P show assoc format=cluster,account,user")).stdout
-    person = (await head.run("cut -d: -f1 /var/lib/gpuaas-slurm/people.ours")).stdout.strip()
-    wanted = ["crashed|crashed|", f"crashed|crashed|{person}", "crashed|root|", "crashed|root|root"]
-    assert sorted(tree.split()) == sorted(wanted)
+    for machine in workers:
+        assert await _starts(site, machine, "slurmd") == 1
+    await _tree_is_whole(site, "crashed")
     instance = await site.instance(asked.instance.id)
     assert instance.adapter_detail is not None
     assert instance.adapter_detail.detail["generation"] == 1
-
-
-async def test_adding_a_worker_survives_a_kill_at_each_of_its_steps(site: SlurmSite) -> None:
-    instance_id = await _instance_id(site)
-    before = await _main_pids(site, "n1")
-    wanted = {"allocation_ids": [site.ground.allocation("n3")]}
-    asked = await site.ask(instance_id, "add_worker", input=wanted)
-    killed_at = await _killed_at_each_step(site, asked.operation)
-    assert {"preflight", "munge", "configure", "slurmd", "test_job", "admit"} <= set(killed_at)
-    await _healthy(site, instance_id)
-    assert await _starts(site, "n3", "slurmd") == 1
-    assert await _main_pids(site, "n1") == before
-    ran = await site.ground.lab.machine("n1").run("srun --chdir=/ -w n3 hostname")
-    assert ran.stdout.strip() == "n3"
 
 
 async def test_two_replicas_share_the_work_and_either_may_die(site: SlurmSite) -> None:
@@ -175,31 +139,16 @@ async def test_removing_a_worker_survives_a_kill_at_each_of_its_steps(site: Slur
     await _decommission(site)
 
 
-async def test_each_step_of_a_deploy_may_be_refused_and_tried_again(site: SlurmSite) -> None:
+async def test_a_deploy_endures_everything(site: SlurmSite) -> None:
+    ordeal = await ordeal_begin(site)
     wanted = placed(site.ground, "n1", ["n2"], packages="installed", finished_job_seconds=2)
-    asked: Requested | None = None
-    for steps in _at_once(REFUSALS):
-        for step in steps:
-            await REFUSALS[step].place(site)
-        if asked is None:
-            asked = await site.deploy("refused", wanted)
-        else:
-            await _again(site, asked.operation)
-        failed = await until(
-            partial(site.operation, asked.operation.id), partial(_failed_at, steps)
-        )
-        assert failed.error is not None
-        assert SEEN_AS.get(steps[0], REFUSED) in failed.error.message, failed.error
-        instance = await site.instance(asked.instance.id)
-        assert instance.health is not Health.HEALTHY
-        for step in steps:
-            await REFUSALS[step].remove(site)
-    assert asked is not None
-    await _again(site, asked.operation)
-    await succeeded(site, asked)
-    await _healthy(site, asked.instance.id)
-    for unit in ("slurmdbd", "slurmctld"):
-        assert await _starts(site, "n1", unit) == 1, unit
+    await ordeal.deployed("endured", wanted, DEPLOY)
+    await ordeal.healthy()
+    assert await ordeal.starts("n1", "n2") == Counter(
+        ["n1 munge", "n1 mariadb", "n1 slurmdbd", "n1 slurmctld", "n2 munge", "n2 slurmd"]
+    )
+    await _tree_is_whole(site, "endured")
+    await ordeal.immortal()
     await _decommission(site)
 
 
@@ -235,22 +184,6 @@ def _running(operation: Operation) -> set[str]:
     if operation.lease is None:
         return set()
     return {step.name for step in operation.progress if step.state is StepState.RUNNING}
-
-
-def _at_once(steps: Iterable[str]) -> list[list[str]]:
-    """The steps in their order, those that run beside each other together."""
-    found: list[list[str]] = []
-    for step in steps:
-        if found and any({*found[-1], step} <= group for group in BESIDE):
-            found[-1].append(step)
-        else:
-            found.append([step])
-    return found
-
-
-def _failed_at(steps: Sequence[str], operation: Operation) -> bool:
-    failed = {one.name for one in operation.progress if one.state is StepState.FAILED}
-    return operation.error is not None and failed >= set(steps)
 
 
 async def _again(site: SlurmSite, operation: Operation) -> None:
@@ -289,7 +222,7 @@ async def _instance_id(site: SlurmSite) -> str:
 
 async def _healthy(site: SlurmSite, instance_id: str) -> None:
     found = await until(
-        lambda: site.instance(instance_id), lambda one: one.health is Health.HEALTHY, 30
+        lambda: site.instance(instance_id), lambda one: one.health is Health.HEALTHY
     )
     assert found.status is InstanceStatus.RUNNING
 
@@ -297,6 +230,15 @@ async def _healthy(site: SlurmSite, instance_id: str) -> None:
 async def _starts(site: SlurmSite, machine: str, unit: str) -> int:
     ran = await site.ground.lab.machine(machine).run(STARTS.format(unit=unit))
     return int(ran.stdout)
+
+
+async def _tree_is_whole(site: SlurmSite, name: str) -> None:
+    """Accounting knows the cluster, its account and the one person of the project, each once."""
+    head = site.ground.lab.machine("n1")
+    tree = (await head.run("sacctmgr -n -P show assoc format=cluster,account,user")).stdout
+    person = (await head.run("cut -d: -f1 /var/lib/gpuaas-slurm/people.ours")).stdout.strip()
+    wanted = [f"{name}|{name}|", f"{name}|{name}|{person}", f"{name}|root|", f"{name}|root|root"]
+    assert sorted(tree.split()) == sorted(wanted)
 
 
 async def _main_pids(site: SlurmSite, machine: str) -> dict[str, str]:

@@ -1,91 +1,50 @@
 """Workers' operations and the end of a cluster: each step failed for real, each step's end a kill.
 
-n1 controls, n2 works, n3 is a spare until it takes n2's place; n2 then comes and goes again. The
-tests share the cluster and stand in this order; `slurm_ordeal.py` says what each operation goes
-through. What would show a doubled effect is counted where it happens: on the machines and in the
-scheduler's own records.
+n1 controls, n2 and n4 work, n3 is a spare until it takes n2's place; n2 then comes and goes again,
+and n4 is given up. The tests share the cluster and stand in this order; `slurm_ordeal.py` says what
+each operation goes through. What would show a doubled effect is counted where it happens: on the
+machines and in the scheduler's own records.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
 
 import pytest
-from slurm_ordeal import Faults, Ordeal, ordeal_up
-from slurm_refusal import (
-    busy_folder,
-    masked,
-    nodes_refused,
-    port_taken,
-    refused,
-    waiting_job,
+from slurm_faults import (
+    ADD,
+    DECOMMISSION,
+    DRAIN,
+    REMOVE,
+    REMOVE_SHARED,
+    REPAIR_ASIDE,
+    REPLACE,
+    REPLACE_SHARED,
+    RESUME,
+    SCONTROL,
+    SUITE,
 )
+from slurm_ordeal import Ordeal, ordeal_up, repaired
+from slurm_refusal import refused
 
-from gpuaas_contract.apps import Member
+from gpuaas_contract.apps import Member, Operation, ReasonGiven
 from gpuaas_contract.states import Health, InstanceStatus, MemberStatus, OperationStatus
+from gpuaas_sdk import Request
 from gpuaas_slurm.onmachine.scripts import HOME
 from tools.ground import Ground
 from tools.slurm_crew import members, operations, placed, succeeded, told, until
-from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
-SUITE: Final = suites()[0]
-SCONTROL: Final = "/usr/bin/scontrol"
-SYSTEMCTL: Final = "/usr/bin/systemctl"
-
-DRAIN: Final[Faults] = (
-    {"drain": refused("n1", SCONTROL, "*State=DRAIN*")},
-    {"jobs_end": None},
-)
-RESUME: Final[Faults] = ({"resume": refused("n1", SCONTROL, "*State=RESUME*")},)
-
-
-def joins(machine: str) -> Faults:
-    """Why each step of a worker that comes fails."""
-    return (
-        {"preflight": port_taken(machine, 6818)},
-        {
-            "munge": masked(machine, "munge"),
-            "configure": refused(machine, "/usr/bin/tar"),
-            "people": refused(machine, "/usr/sbin/useradd"),
-        },
-        {"slurmd": masked(machine, "slurmd")},
-        {"register": nodes_refused("n1", SUITE)},
-        {"test_job": refused("n1", "/usr/bin/srun")},
-        {"admit": refused("n1", SCONTROL, "update*")},
-    )
-
-
-def leaves(machine: str) -> Faults:
-    """Why each step of a worker that goes fails."""
-    return (
-        {"drain": refused("n1", SCONTROL, "*State=DRAIN*")},
-        {"records_end": waiting_job("n1", machine)},
-        {"stop_slurmd": refused(machine, SYSTEMCTL, "'stop slurmd'")},
-        {"forget": refused("n1", SCONTROL, "delete*")},
-        {"clean": busy_folder(machine, HOME)},
-    )
-
-
-def decommission(worker: str) -> Faults:
-    """Why each step of the end fails."""
-    return (
-        {"jobs": refused("n1", "/usr/bin/scancel")},
-        {"stop_slurmd": refused(worker, SYSTEMCTL, "'stop slurmd'")},
-        {"stop_slurmctld": refused("n1", SYSTEMCTL, "'stop slurmctld'")},
-        {"stop_munge": refused(worker, SYSTEMCTL, "'stop munge'")},
-        {"clean": busy_folder("n1", HOME)},
-        {"key": None},
-    )
+PEOPLE: Final = f"{HOME}/people.ours"
 
 
 @pytest.fixture(scope="module")
 async def ordeal(ground_factory: Callable[..., Awaitable[Ground]]) -> AsyncIterator[Ordeal]:
-    ground = await ground_factory("slurm-day2", 3, SUITE)
-    async with ordeal_up(ground, SUITE, ["n2"]) as made:
+    ground = await ground_factory("slurm-day2", 4, SUITE)
+    async with ordeal_up(ground, SUITE, ["n2", "n4"]) as made:
         yield made
 
 
@@ -159,18 +118,18 @@ async def test_a_replacement_endures_everything(ordeal: Ordeal) -> None:
     before = await ordeal.starts("n1")
     await ordeal.endured(
         "replace_worker",
-        (*joins("n3"), *leaves("n2")),
-        lambda _, group: "n2" in group,
+        REPLACE,
+        _still("n2"),
         member_ids=[member.id],
         input={"allocation_id": ordeal.ground.allocation("n3")},
     )
     assert await ordeal.starts("n1") == before
     assert await ordeal.starts("n3") == {"n3 munge": 1, "n3 slurmd": 1}
-    assert len((await ordeal.run("n3", f"cat {HOME}/people.ours")).splitlines()) == 1
-    assert await ordeal.run("n1", "sinfo -h -N -o %N | sort -u") == "n3"
+    assert len((await ordeal.run("n3", f"cat {PEOPLE}")).splitlines()) == 1
+    assert await ordeal.nodes() == ["n3", "n4"]
     assert await ordeal.run("n1", "sinfo -h -R") == ""
-    assert await ordeal.run("n1", "srun --chdir=/ hostname") == "n3"
-    assert set(await members(ordeal.site, ordeal.instance_id)) == {"n1", "n3"}
+    assert await ordeal.run("n1", "srun --chdir=/ -w n3 hostname") == "n3"
+    assert set(await members(ordeal.site, ordeal.instance_id)) == {"n1", "n3", "n4"}
     path = f"/app-instances/{ordeal.instance_id}/members"
     listed = [one async for one in ordeal.site.admin.pages(path, Member, removed=True)]
     [gone] = [one for one in listed if one.status is MemberStatus.REMOVED]
@@ -184,7 +143,7 @@ async def test_a_worker_that_comes_endures_everything(ordeal: Ordeal) -> None:
     before = await ordeal.starts("n1", "n2", "n3")
     await ordeal.endured(
         "add_worker",
-        joins("n2"),
+        ADD,
         lambda _, group: group["n2"].status is not MemberStatus.READY,
         input={"allocation_ids": [ordeal.ground.allocation("n2")]},
     )
@@ -197,26 +156,79 @@ async def test_a_worker_that_comes_endures_everything(ordeal: Ordeal) -> None:
 async def test_a_worker_that_goes_endures_everything(ordeal: Ordeal) -> None:
     member = await ordeal.member("n2")
     before = await ordeal.starts("n1", "n3")
-    await ordeal.endured(
-        "remove_worker", leaves("n2"), lambda _, group: "n2" in group, member_ids=[member.id]
-    )
+    await ordeal.endured("remove_worker", REMOVE, _still("n2"), member_ids=[member.id])
     assert await ordeal.starts("n1", "n3") == before
-    assert set(await members(ordeal.site, ordeal.instance_id)) == {"n1", "n3"}
-    assert await ordeal.run("n1", "sinfo -h -N -o %N | sort -u") == "n3"
+    assert set(await members(ordeal.site, ordeal.instance_id)) == {"n1", "n3", "n4"}
+    assert await ordeal.nodes() == ["n3", "n4"]
     assert await ordeal.residue("n2") == {}
     await ordeal.healthy()
 
 
+async def test_a_worker_that_was_given_up_is_cleaned_and_forgotten_once(ordeal: Ordeal) -> None:
+    member = await ordeal.member("n4")
+    cause = refused("n1", SCONTROL, "*State=DRAIN*")
+    await cause.place(ordeal.site)
+    asked = await ordeal.site.ask(ordeal.instance_id, "remove_worker", member_ids=[member.id])
+
+    def failed(one: Operation) -> bool:
+        return one.error is not None and one.error.detail.get("step") == "drain"
+
+    await until(lambda: ordeal.site.operation(asked.operation.id), failed)
+    reason = ReasonGiven(reason="Nobody waits for it any more.")
+    path = f"/operations/{asked.operation.id}/abandon"
+    await ordeal.site.admin.send(Request("POST", path, reason))
+    await cause.remove(ordeal.site)
+    assert (await ordeal.member("n4")).status is MemberStatus.CLEANUP_BLOCKED
+    assert await ordeal.nodes() == ["n3", "n4"]
+
+    before = await ordeal.stops("n1", "n3", "n4"), await ordeal.starts("n1", "n3")
+    await ordeal.endured("reconcile", REPAIR_ASIDE, repaired)
+    assert await ordeal.nodes() == ["n3"]
+    assert "n4" not in await members(ordeal.site, ordeal.instance_id)
+    assert await ordeal.residue("n4") == {}
+    stopped = await ordeal.stops("n1", "n3", "n4") - before[0]
+    assert (stopped.pop("n4 slurmd"), stopped.pop("n4 munge", 1), stopped) == (1, 1, {})
+    assert await ordeal.starts("n1", "n3") == before[1]
+    await ordeal.healthy()
+
+
+async def test_a_worker_beside_the_controller_goes_and_the_controller_does_not_notice(
+    ordeal: Ordeal,
+) -> None:
+    beside = {"allocation_ids": [ordeal.ground.allocation("n1")]}
+    await ordeal.done("add_worker", input=beside)
+    assert await ordeal.nodes() == ["n1", "n3"]
+    before = await ordeal.starts("n1")
+    await ordeal.endured(
+        "replace_worker",
+        REPLACE_SHARED,
+        _still("n1"),
+        member_ids=[(await ordeal.member("n1")).id],
+        input={"allocation_id": ordeal.ground.allocation("n2")},
+    )
+    assert await ordeal.nodes() == ["n2", "n3"]
+    await ordeal.done("add_worker", input=beside)
+    await ordeal.endured(
+        "remove_worker",
+        REMOVE_SHARED,
+        _still("n1"),
+        member_ids=[(await ordeal.member("n1")).id],
+    )
+    assert await ordeal.nodes() == ["n2", "n3"]
+    await ordeal.healthy()
+    # What the controller reads was not written again, so that nothing of it had to start anew.
+    assert await ordeal.starts("n1") - before == {"n1 slurmd": 1}
+
+
 async def test_a_decommission_endures_everything(ordeal: Ordeal) -> None:
-    [worker] = set(await members(ordeal.site, ordeal.instance_id)) - {"n1"}
-    await ordeal.job_start(worker)
+    await ordeal.job_start("n3")
     await ordeal.endured(
         "decommission",
-        decommission(worker),
+        DECOMMISSION,
         lambda instance, _: instance.status is InstanceStatus.DELETING,
     )
     assert (await ordeal.instance()).status is InstanceStatus.DELETED
-    for machine in ("n1", worker):
+    for machine in ("n1", "n2", "n3"):
         assert await ordeal.residue(machine) == {}
         # What was there before the cluster runs again, and was not stopped once more.
         assert await ordeal.run(machine, "systemctl is-active munge") == "active"
@@ -252,3 +264,7 @@ async def test_a_machine_that_does_not_answer_is_set_aside_and_cleaned_when_it_i
 
     await until(reconciled, lambda status: status is InstanceStatus.DELETED)
     assert await ordeal.residue("n3") == {}
+
+
+def _still(machine: str) -> Callable[[object, Mapping[str, Member]], bool]:
+    return lambda _, group: machine in group

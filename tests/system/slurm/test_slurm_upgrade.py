@@ -1,222 +1,248 @@
-"""Other packages under a running cluster and back again: refused untouched, or through every crash.
+"""Bare machines, other packages under a running cluster, and back: through refusals and crashes.
 
-The tests share a cluster of two machines and go through its upgrades in this order. What jobs and
-versions look like meanwhile is seen in `test_slurm_life.py`.
+n1 controls, n2 works, n3 is bare until the end. The tests share the cluster and go through its life
+in this order; `slurm_ordeal.py` says what each operation goes through. The upgrade also brings new
+settings, and mends what somebody changed by hand, so that each of its steps has something to do.
+What jobs and versions look like meanwhile is seen in `test_slurm_life.py`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
-from mortal_slurm import Ledger
 from rebuilt_bundle import SUFFIX, bundles_newer
-from slurm_ordeal import Faults, Ordeal
-from slurm_refusal import nodes_refused, refused
+from slurm_faults import (
+    ADD,
+    ADD_BARE,
+    DEPLOY,
+    DEPLOY_BARE,
+    REPLACE,
+    REPLACE_BARE,
+    ROLLBACK,
+    SUITE,
+    UPGRADE,
+    Faults,
+)
+from slurm_ordeal import OPTIONS, Ordeal, ordeal_begin
 
-from gpuaas_contract.apps import Operation
+from gpuaas_contract.apps import AppInstance, InstanceUpdate, Operation
 from gpuaas_contract.catalog import VersionCreate
+from gpuaas_contract.states import MemberStatus
 from gpuaas_sdk import ConflictError, Request
+from gpuaas_slurm.render.slurmdbd_conf import DATABASE_PATH
 from tools.ground import Ground
-from tools.slurm_crew import placed, until
-from tools.slurm_site import ENDED, SLUG, SlurmSite, bundles_ready, manifest_hasty, slurm_up
-from tools.suites import suites
+from tools.slurm_crew import members, placed, until
+from tools.slurm_site import SLUG, bundles_ready, manifest_hasty, slurm_up
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(1200)]
 
-SUITE = suites()[0]
-
-NEXT = "0.2.0"
-SYSTEMCTL = "/usr/bin/systemctl"
-APT = "/usr/bin/apt-get"
-BEFORE: Faults = (
-    {"offer": refused("n2", "/usr/bin/ln", "'-f installed.tar previous.tar'")},
-    {"snapshot": refused("n1", "/usr/bin/mariadb-dump")},
-    {"packages_controller": refused("n1", APT, "*install*")},
-    {"slurmdbd": refused("n1", SYSTEMCTL, "'restart slurmdbd'")},
-    {"slurmctld": refused("n1", SYSTEMCTL, "'restart slurmctld'")},
-    {"packages_workers": refused("n2", APT, "*install*")},
-    {"restart_slurmd": refused("n2", SYSTEMCTL, "'restart slurmd'")},
-    {"register": nodes_refused("n1", SUITE)},
-    {"verify": refused("n1", "/usr/bin/srun")},
-)
-"""Why each step of an upgrade fails that has something to do: with these packages the configuration
-stays as it is. What it examines first is refused in tests of its own."""
-BACK: Faults = (
-    {"stop_slurmd": refused("n2", SYSTEMCTL, "'stop slurmd'")},
-    {"stop_slurmctld": refused("n1", SYSTEMCTL, "'stop slurmctld'")},
-    {"packages_before": refused("n2", APT, "*install*")},
-    {"restore": refused("n1", "/usr/bin/mariadb")},
-    {"slurmdbd": refused("n1", SYSTEMCTL, "'restart slurmdbd'")},
-    {"slurmctld": refused("n1", SYSTEMCTL, "'restart slurmctld'")},
-    {"slurmd": refused("n2", SYSTEMCTL, "'restart slurmd'")},
-    {"register": nodes_refused("n1", SUITE)},
-    {"verify": refused("n1", "/usr/bin/srun")},
-)
-"""Why each step of the way back fails."""
-INSTALLED = "dpkg-query -W -f '${Version}' slurm-client"
+FIRST, NEXT = "0.1.0", "0.2.0"
+INSTALLED: Final = "dpkg-query -W -f '${Version}' slurm-client"
+PARTITIONS: Final = [{"name": "main"}, {"name": "night"}]
+STARTED: Final = ("n1 mariadb", "n1 slurmdbd", "n1 slurmctld", "n2 slurmd")
+"""What an upgrade and a rollback start anew, each once."""
+CLOSED: Final = "AvailableFeatures=elsewhere ActiveFeatures=elsewhere"
 
 
 @dataclass
 class Plant:
     """The cluster, and the folder its controller takes packages from."""
 
-    site: SlurmSite
-    instance_id: str
+    ordeal: Ordeal
     bundles: Path
 
-    async def done(self, kind: str, **more: Any) -> Operation:
-        """Ask for an operation and wait for its end."""
-        [ended] = await self.site.ended(await self.site.ask(self.instance_id, kind, **more))
+    async def refused(self, kind: str, **more: Any) -> Operation:
+        """Ask for an operation that is to be refused, and wait for its end."""
+        site = self.ordeal.site
+        [ended] = await site.ended(await site.ask(self.ordeal.instance_id, kind, **more))
+        assert ended.status == "failed"
         return ended
 
-    async def killed_after_every_step(self, kind: str, **more: Any) -> set[str]:
-        """The same with a controller that is killed whenever a step has ended; the steps."""
-        asked = await self.site.ask(self.instance_id, kind, **more)
-        over: set[str] = set()
-        while True:
-            operation = await self.site.operation(asked.operations[0].id)
-            ended = {one.name for one in operation.progress if one.state == "succeeded"}
-            if operation.status == "succeeded":
-                return over | ended
-            if operation.status in ENDED:
-                # So many deaths use up the attempts; a person asks for more.
-                assert operation.error is not None
-                assert operation.error.code == "attempts_exhausted", operation.error
-                path = f"/operations/{operation.id}/retry"
-                await self.site.admin.send(Request("POST", path))
-            if ended - over:
-                over |= ended
-                await self.site.controller_end(signal.SIGKILL)
-                await self.site.controller_start()
-            await asyncio.sleep(0.02)
-
-    def ordeal(self) -> Ordeal:
-        """What can happen to an operation, with a controller that lives."""
-        return Ordeal(self.site, self.instance_id, Ledger(self.site.folder / "ledger"))
-
-    async def seen(self, machine: str, command: str) -> str:
+    async def run(self, machine: str, command: str) -> str:
         """What the machine's own operator sees."""
-        ran = await self.site.ground.lab.machine(machine).run(command, check=False)
-        return ran.stdout.strip()
+        return await self.ordeal.run(machine, command)
+
+    async def daemon(self) -> str:
+        """Which slurmctld runs."""
+        return await self.run("n1", "systemctl show -P MainPID slurmctld")
 
     async def versions(self) -> dict[str, str]:
         """The three versions the app tells."""
-        instance = await self.site.instance(self.instance_id)
+        instance = await self.ordeal.instance()
         assert instance.adapter_detail is not None
         found: dict[str, str] = instance.adapter_detail.detail["versions"]
         return found | {"instance": instance.app_version}
+
+    async def changes(self, *machines: str) -> Counter[str]:
+        """How often the packages of each machine were put in place, by its own log."""
+        count = "grep -cE ' (install|upgrade) slurm-client:' /var/log/dpkg.log || true"
+        return Counter({one: int(await self.run(one, count)) for one in machines})
+
+    def only(self, kind: str, chosen: Faults, whole: Faults) -> None:
+        """Let no other step of an operation kill than the chosen: the others do so elsewhere."""
+        listed = {step for group in whole for step in group}
+        self.ordeal.spare(kind, *(listed - {step for group in chosen for step in group}))
 
 
 @pytest.fixture(scope="module")
 async def plant(
     ground_factory: Callable[..., Awaitable[Ground]], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Plant]:
-    ground = await ground_factory("upgrade", 2, SUITE)
+    ground = await ground_factory("upgrade", 3, SUITE)
     bundles = tmp_path_factory.mktemp("bundles")
-    for bundle in (await bundles_ready(SUITE)).glob("*.tar"):
-        shutil.copy(bundle, bundles)
-    options = ("--observe-seconds", "2", "--lease-seconds", "5")
+    _offer(bundles, await bundles_ready(SUITE))
     manifest = await manifest_hasty()
-    async with slurm_up(ground, bundles=bundles, options=options, manifest=manifest) as site:
-        asked = await site.deploy("c1", placed(ground, "n1", ["n2"]))
-        [done] = await site.ended(asked)
-        assert done.status == "succeeded", done.error
-        version = VersionCreate.model_validate(
-            {"version": NEXT, "manifest": manifest, "publish": True}
-        )
-        await ground.admin.send(Request("POST", f"/apps/{SLUG}/versions", version))
-        yield Plant(site, asked.operations[0].instance_id, bundles)
+    async with slurm_up(ground, bundles=bundles, options=OPTIONS, manifest=manifest) as site:
+        yield Plant(await ordeal_begin(site), bundles)
+
+
+def _offer(folder: Path, source: Path) -> None:
+    """These are the packages from now on."""
+    for bundle in source.glob("*.tar"):
+        shutil.copy(bundle, folder)
+
+
+async def test_packages_are_installed_once_whatever_happens_to_it(plant: Plant) -> None:
+    plant.only("deploy", DEPLOY_BARE, DEPLOY)
+    wanted = placed(plant.ordeal.ground, "n1", ["n2"], finished_job_seconds=2)
+    await plant.ordeal.deployed("c1", wanted, DEPLOY_BARE)
+    assert await plant.changes("n1", "n2") == {"n1": 1, "n2": 1}
+    assert await plant.run("n1", "srun -N1 hostname") == "n2"
+    await plant.ordeal.immortal()
+    version = VersionCreate.model_validate(
+        {"version": NEXT, "manifest": await manifest_hasty(), "publish": True}
+    )
+    await plant.ordeal.site.admin.send(Request("POST", f"/apps/{SLUG}/versions", version))
 
 
 async def test_nothing_leads_back_before_the_first_upgrade(plant: Plant) -> None:
     with pytest.raises(ConflictError, match="no earlier version"):
-        await plant.site.ask(plant.instance_id, "rollback")
+        await plant.ordeal.site.ask(plant.ordeal.instance_id, "rollback")
 
 
 async def test_an_upgrade_to_what_runs_already_is_refused_untouched(plant: Plant) -> None:
-    started = await plant.seen("n1", "systemctl show -P MainPID slurmctld")
-    refused = await plant.done("upgrade", version=NEXT)
-    assert refused.status == "failed"
+    running = await plant.daemon()
+    refused = await plant.refused("upgrade", version=NEXT)
     assert refused.error is not None
     assert refused.error.code == "upgrade_refused"
     assert "already" in refused.error.message
-    assert await plant.seen("n1", "systemctl show -P MainPID slurmctld") == started
+    assert await plant.daemon() == running
 
 
 async def test_an_upgrade_that_touched_nothing_needs_no_way_back(plant: Plant) -> None:
-    refused = await plant.done("rollback")
+    refused = await plant.refused("rollback")
     assert refused.error is not None
-    assert (refused.status, refused.error.code) == ("failed", "rollback_refused")
+    assert refused.error.code == "rollback_refused"
     assert "no snapshot" in refused.error.message
-    assert await plant.seen("n1", "srun -N1 hostname") == "n2"
+    assert await plant.run("n1", "srun -N1 hostname") == "n2"
 
 
-async def test_an_upgrade_converges_when_the_controller_dies_after_every_step(plant: Plant) -> None:
-    for bundle in (await bundles_newer(SUITE)).glob("*.tar"):
-        shutil.copy(bundle, plant.bundles)
-    steps = await plant.killed_after_every_step("upgrade", version=NEXT)
-    assert steps >= {"offer", "snapshot", "packages_controller", "packages_workers", "verify"}
-    after = await until(plant.versions, lambda one: one["package"].endswith(SUFFIX))
+async def test_an_upgrade_endures_everything_and_its_job_does_not_notice(plant: Plant) -> None:
+    ordeal = plant.ordeal
+    _offer(plant.bundles, await bundles_newer(SUITE))
+    before = await ordeal.instance()
+    given = {**before.settings, "settings": {**before.settings["settings"], **_parted()}}
+    path = f"/app-instances/{before.id}"
+    await ordeal.site.admin.send(Request("PATCH", path, InstanceUpdate(settings=given)))
+    job = await ordeal.job_start("n2")
+    await plant.run("n1", f"echo '# by hand' >>{DATABASE_PATH}")
+    await plant.run("n1", f"scontrol update NodeName=n2 {CLOSED}")
+    await ordeal.mortal()
+    began, changed = await ordeal.starts("n1", "n2"), await plant.changes("n1", "n2")
+
+    await ordeal.endured("upgrade", UPGRADE, _at(FIRST), version=NEXT)
+    # A snapshot that failed started both again: they were to be down for a moment only.
+    again = ["n1 slurmdbd", "n1 slurmctld"]
+    assert await ordeal.starts("n1", "n2") - began == Counter([*again, *STARTED])
+    assert await plant.changes("n1", "n2") - changed == {"n1": 1, "n2": 1}
+    after = await plant.versions()
+    assert after["package"].endswith(SUFFIX)
     assert after["instance"] == NEXT
     for machine in ("n1", "n2"):
-        assert (await plant.seen(machine, INSTALLED)).endswith(SUFFIX)
-    assert await plant.seen("n1", "srun -N1 hostname") == "n2"
+        assert (await plant.run(machine, INSTALLED)).endswith(SUFFIX)
+    assert await ordeal.job(job) == "RUNNING 0"
+    await ordeal.job_end("n2")
 
 
 async def test_what_the_app_knows_is_not_lost_with_the_process_and_its_disk(plant: Plant) -> None:
-    told = await plant.site.instance(plant.instance_id)
+    ordeal = plant.ordeal
+    ordeal.spare("reconcile", "repair_admit")
+    told = await ordeal.instance()
     assert told.adapter_detail is not None
     generation = told.adapter_detail.detail["generation"]
-    await plant.site.controller_end(signal.SIGKILL)
-    shutil.rmtree(plant.site.folder / "state", ignore_errors=True)
-    await plant.site.controller_start()
-    done = await plant.done("reconcile")
-    assert done.status == "succeeded", done.error
-    again = await plant.site.instance(plant.instance_id)
+    await ordeal.site.controller_end(signal.SIGKILL)
+    shutil.rmtree(ordeal.site.folder / "state", ignore_errors=True)
+    await ordeal.revived()
+    await ordeal.healthy()
+    again = await ordeal.instance()
     assert again.adapter_detail is not None
-    assert again.adapter_detail.detail["generation"] == generation
+    assert again.adapter_detail.detail["generation"] == generation == 2
     # Snapshots too are where the cluster is: the test after this one restores one.
 
 
-async def test_a_rollback_converges_when_the_controller_dies_after_every_step(
-    plant: Plant,
-) -> None:
-    steps = await plant.killed_after_every_step("rollback")
-    assert steps >= {"examine", "packages_before", "restore", "slurmctld", "verify"}
-    after = await until(plant.versions, lambda one: not one["package"].endswith(SUFFIX))
-    assert after["instance"] == "0.1.0"
-    assert await plant.seen("n1", "srun -N1 hostname") == "n2"
+async def test_a_rollback_endures_everything(plant: Plant) -> None:
+    ordeal = plant.ordeal
+    await ordeal.job_start("n2")
+    began, changed = await ordeal.starts("n1", "n2"), await plant.changes("n1", "n2")
+    await ordeal.endured("rollback", ROLLBACK, _at(NEXT), input={"jobs": "cancel"})
+    assert await ordeal.starts("n1", "n2") - began == Counter(STARTED)
+    assert await plant.changes("n1", "n2") - changed == {"n1": 1, "n2": 1}
+    after = await plant.versions()
+    assert not after["package"].endswith(SUFFIX)
+    assert after["instance"] == FIRST
     for machine in ("n1", "n2"):
-        assert not (await plant.seen(machine, INSTALLED)).endswith(SUFFIX)
+        assert not (await plant.run(machine, INSTALLED)).endswith(SUFFIX)
+    assert await plant.run("n1", "srun -N1 hostname") == "n2"
+    # The job of the snapshot is known again, and may begin anew; of the other nothing is left.
+    await plant.run("n1", "scancel --user=root")
+    await until(lambda: plant.run("n1", "squeue -h"), lambda said: not said)
+    scripts = "pgrep --count slurm_script || true"
+    await until(lambda: plant.run("n2", scripts), lambda said: said == "0")
 
 
 async def test_a_second_rollback_is_refused_untouched(plant: Plant) -> None:
-    started = await plant.seen("n1", "systemctl show -P MainPID slurmctld")
-    refused = await plant.done("rollback")
-    assert refused.status == "failed"
+    running = await plant.daemon()
+    refused = await plant.refused("rollback")
     assert refused.error is not None
     assert refused.error.code == "rollback_refused"
-    assert await plant.seen("n1", "systemctl show -P MainPID slurmctld") == started
+    assert await plant.daemon() == running
 
 
-async def test_each_step_of_an_upgrade_may_be_refused_and_tried_again(plant: Plant) -> None:
-    await plant.ordeal().failing(
-        "upgrade", BEFORE, lambda instance, _: instance.app_version == "0.1.0", version=NEXT
+async def test_a_bare_machine_takes_a_place_and_the_other_comes_back(plant: Plant) -> None:
+    ordeal = plant.ordeal
+    _offer(plant.bundles, await bundles_ready(SUITE))
+    plant.only("replace_worker", REPLACE_BARE, REPLACE)
+    plant.only("add_worker", ADD_BARE, ADD)
+    member = await ordeal.member("n2")
+    await ordeal.endured(
+        "replace_worker",
+        REPLACE_BARE,
+        lambda _, group: "n2" in group,
+        member_ids=[member.id],
+        input={"allocation_id": ordeal.ground.allocation("n3")},
     )
-    after = await until(plant.versions, lambda one: one["package"].endswith(SUFFIX))
-    assert after["instance"] == NEXT
-    assert await plant.seen("n1", "srun -N1 hostname") == "n2"
+    before = await plant.changes("n2")
+    await ordeal.endured(
+        "add_worker",
+        ADD_BARE,
+        lambda _, group: group["n2"].status is not MemberStatus.READY,
+        input={"allocation_ids": [ordeal.ground.allocation("n2")]},
+    )
+    assert await plant.changes("n2", "n3") - before == {"n2": 1, "n3": 1}
+    assert set(await members(ordeal.site, ordeal.instance_id)) == {"n1", "n2", "n3"}
+    assert await plant.run("n1", "srun -N2 hostname | sort | paste -sd,") == "n2,n3"
 
 
-async def test_each_step_of_a_rollback_may_be_refused_and_tried_again(plant: Plant) -> None:
-    await plant.ordeal().failing("rollback", BACK, lambda instance, _: instance.app_version == NEXT)
-    after = await until(plant.versions, lambda one: not one["package"].endswith(SUFFIX))
-    assert after["instance"] == "0.1.0"
-    assert await plant.seen("n1", "srun -N1 hostname") == "n2"
+def _parted() -> dict[str, Any]:
+    return {"partitions": PARTITIONS}
+
+
+def _at(version: str) -> Callable[[AppInstance, object], bool]:
+    return lambda instance, _: instance.app_version == version
