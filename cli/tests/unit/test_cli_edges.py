@@ -1,5 +1,6 @@
 """Whatever the output is (closed, full, gone, of few characters), a command says no traceback."""
 
+import json
 import os
 import pty
 import signal
@@ -78,6 +79,28 @@ def test_ctrl_c_ends_a_command_that_asks(tmp_path: Path) -> None:
         assert process.wait(PATIENCE) == 130
     finally:
         os.close(ours)
+
+
+def test_ctrl_c_ends_what_serves_an_agent(tmp_path: Path) -> None:
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    with subprocess.Popen(
+        [PROGRAM, "mcp", "serve", "--url", "http://127.0.0.1:9"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"GPUAAS_CONFIG": str(tmp_path / "contexts.json")},
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "gpuaas"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == -signal.SIGINT
 
 
 def ran(line: str, *, stdout: int, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -6,6 +6,7 @@ the thing twice.
 """
 
 import json
+import signal
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
@@ -41,6 +42,8 @@ _INSTRUCTIONS: Final = (
 async def serve_stdio(session: Session, *, read_only: bool) -> int:
     """Serve one client on standard input and output, until it leaves."""
     server = server_make(session, read_only=read_only)
+    # Ctrl-C ends it at once: the thread that reads would be waited for until the client speaks.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
     return 0
