@@ -197,6 +197,7 @@ const COLUMNS: readonly Column<Binding>[] = [
     id: "until",
     header: "Until",
     cell: ({ expires_at }) => (expires_at === null ? "No end" : <Moment at={expires_at} />),
+    value: ({ expires_at }) => expires_at,
   },
 ];
 

@@ -110,8 +110,18 @@ const COLUMNS: readonly Column<Entitlement>[] = [
     cell: ({ versions }) => versions?.join(", ") ?? "All",
     value: ({ versions }) => versions?.join(" ") ?? "all",
   },
-  { id: "bounds", header: "Bounds of the deploy form", cell: ({ settings }) => bounds(settings) },
-  { id: "since", header: "Since", cell: ({ created_at }) => <Moment at={created_at} /> },
+  {
+    id: "bounds",
+    header: "Bounds of the deploy form",
+    cell: ({ settings }) => bounds(settings),
+    value: ({ settings }) => bounds(settings),
+  },
+  {
+    id: "since",
+    header: "Since",
+    cell: ({ created_at }) => <Moment at={created_at} />,
+    value: ({ created_at }) => created_at,
+  },
 ];
 
 function bounds({ fixed = {}, limits = {}, defaults = {} }: Overlay): string | null {

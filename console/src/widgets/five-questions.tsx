@@ -8,6 +8,7 @@ import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Link from "@cloudscape-design/components/link";
 import type { Schemas } from "../api/contract.ts";
 import { Copy } from "./copy.tsx";
+import { Machine } from "./machine.tsx";
 import { isUnreachable, Status } from "./status.tsx";
 import { sentence } from "./words.ts";
 
@@ -61,8 +62,7 @@ function Member({ member }: { readonly member: Diagnosis["member"] | null }) {
   if (!member) return <>The instance as a whole</>;
   return (
     <>
-      {sentence(member.component_key)} on{" "}
-      <Link href={`/allocations/${member.allocation_id}`}>{member.allocation_id}</Link>
+      {sentence(member.component_key)} on <Machine allocationId={member.allocation_id} />
       <div>
         <Status word={member.status} />{" "}
         {isUnreachable(member.conditions ?? []) && <Status word="unreachable" />}

@@ -33,7 +33,9 @@ export function OperationSteps({ operation, spec }: OperationStepsProps) {
       ) : (
         <Steps
           ariaLabel="Steps of the operation"
-          steps={steps.map((step, place) => drawn(step, titleOf(step, spec), place === late))}
+          steps={steps.map((step, place) =>
+            drawn(said(step, operation), titleOf(step, spec), place === late),
+          )}
         />
       )}
       <LiveRegion hidden>
@@ -87,6 +89,12 @@ function stepsOf(operation: Operation, spec: OperationSpec | null): Step[] {
     .filter(({ name }) => !reported.some((step) => step.name === name))
     .map(({ name }): Step => ({ name, state: "pending", message: "" }));
   return [...reported, ...ahead];
+}
+
+/** What is said below of the whole operation is not said of its step too. */
+function said(step: Step, { error, status }: Operation): Step {
+  const twice = status !== "succeeded" && step.message === error?.message;
+  return twice ? { ...step, message: "" } : step;
 }
 
 function titleOf(step: Step | undefined, spec: OperationSpec | null): string {

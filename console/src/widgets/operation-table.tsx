@@ -80,6 +80,8 @@ function columns(manifest: Manifest | null, withInstance: boolean): readonly Col
       id: "took",
       header: "Took",
       cell: ({ requested_at, ended_at }) => <Elapsed from={requested_at} to={ended_at} />,
+      value: ({ requested_at, ended_at }) =>
+        (ended_at === null ? Date.now() : Date.parse(ended_at)) - Date.parse(requested_at),
     },
     {
       id: "requested",

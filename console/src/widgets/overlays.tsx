@@ -111,7 +111,12 @@ const COLUMNS: readonly Column<Overlay>[] = [
     cell: ({ description }) => description || null,
     value: ({ description }) => description,
   },
-  { id: "changed", header: "Changed", cell: ({ updated_at }) => <Moment at={updated_at} /> },
+  {
+    id: "changed",
+    header: "Changed",
+    cell: ({ updated_at }) => <Moment at={updated_at} />,
+    value: ({ updated_at }) => updated_at,
+  },
 ];
 
 function rulesText(rules: RuleSet): string {

@@ -4,7 +4,7 @@ deploy, watch, grow, drain, remove, stop, start, take down; and out of a failure
 import re
 from typing import Any
 
-from console_ground import MEMBER, OWNER, Ground
+from console_ground import MEMBER, OWNER, Ground, publish, template_manifest
 from playwright.async_api import Locator, Page, expect
 
 
@@ -121,6 +121,58 @@ async def test_a_machine_that_does_not_answer_is_marked_and_not_given_up(
     site.wake("edge-01")
 
 
+async def test_what_is_abandoned_shows_its_evidence_and_sets_the_machine_aside(
+    visit: Any, site: Ground
+) -> None:
+    site.hold("left-01")
+    site.occupy("left-01", "gateway")
+    instance = _placed(site, "left", "left-01")
+    page = await visit(OWNER)
+    await page.goto(f"/instances/{instance['id']}")
+    await page.get_by_role("button", name="Abandon", exact=True).first.click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_text("There is no evidence")).to_be_visible()
+    await dialog.get_by_role("textbox", name="Reason").fill("The machine goes back")
+    await dialog.get_by_role("button", name="Abandon", exact=True).click()
+    await expect(dialog).to_have_count(0)
+    await page.goto(f"/allocations/{site.allocations['left-01']}")
+    await expect(page.get_by_text("Cleanup blocked").first).to_be_visible()
+
+
+async def test_an_upgrade_the_way_back_and_a_server_that_returns_by_clicks(
+    visit: Any, site: Ground
+) -> None:
+    site.hold("up-01", "up-02")
+    publish(site, "upgraded", template_manifest(), "1.0.0")
+    newer = {"version": "1.1.0", "manifest": template_manifest(), "publish": True}
+    with site.controller("upgraded"):
+        instance = _placed(site, "upgraded", "up-01", slug="upgraded", version="1.0.0")
+        page = await visit(OWNER)
+        await page.goto(f"/instances/{instance['id']}")
+        await _healthy(page)
+        site.admin.made("/apps/upgraded/versions", newer)
+        await _to_version(page, "Upgrade", "1.1.0")
+        await expect(page.get_by_text("upgraded 1.1.0")).to_be_visible()
+        await _to_version(page, "Roll back", "1.0.0")
+        await expect(page.get_by_text("upgraded 1.0.0")).to_be_visible()
+        await _healthy(page)
+
+        await page.get_by_role("button", name="Add servers").click()
+        await page.get_by_role("dialog").get_by_role("checkbox", name="up-02").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Add servers").click()
+        await page.get_by_role("tab", name=re.compile("Members")).click()
+        row = page.get_by_role("row", name=re.compile("up-02"))
+        await expect(row.get_by_text("Ready").first).to_be_visible()
+        for action, state in (("Drain", "Drained"), ("Resume", "Ready")):
+            chosen = page.get_by_role("checkbox", name="Server on up-02")
+            if not await chosen.is_checked():
+                await chosen.click()
+            await page.get_by_role("button", name=action, exact=True).click()
+            dialog = page.get_by_role("dialog")
+            await dialog.get_by_role("button", name=f"{action} servers").click()
+            await expect(row.get_by_text(state).first).to_be_visible()
+
+
 async def _begin(page: Page, name: str) -> None:
     """From the catalog to the machines of a deploy."""
     await (
@@ -197,6 +249,29 @@ async def _take_down(page: Page) -> None:
     await dialog.get_by_role("textbox").last.fill("inference")
     await confirm.click()
     await expect(_fact(page, "Status")).to_contain_text("Deleted")
+
+
+def _placed(
+    site: Ground, name: str, machine: str, slug: str = "template", version: str | None = None
+) -> dict[str, Any]:
+    """An instance that is asked for and not waited for."""
+    settings = {
+        "gateway_allocation_id": site.allocations[machine],
+        "server_placement": "same_node",
+    }
+    body = {"app_slug": slug, "version": version, "name": name, "settings": settings}
+    path = f"/projects/{site.project_id}/app-instances"
+    return dict(site.admin.made(path, body)["instance"])
+
+
+async def _to_version(page: Page, label: str, version: str) -> None:
+    await page.get_by_role("button", name="Actions").click()
+    await page.get_by_role("menuitem", name=label, exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name=re.compile("Version")).click()
+    await page.get_by_role("option", name=version).click()
+    await dialog.get_by_role("button", name=label, exact=True).click()
+    await expect(dialog).to_have_count(0)
 
 
 def _instances(site: Ground) -> list[dict[str, Any]]:

@@ -128,6 +128,7 @@ const ROLES: readonly Column<Whoami["bindings"][number]>[] = [
     id: "until",
     header: "Until",
     cell: ({ expires_at }) => (expires_at === null ? "No end" : <Moment at={expires_at} />),
+    value: ({ expires_at }) => expires_at,
   },
 ];
 
@@ -228,7 +229,12 @@ const TOKENS: readonly Column<Token>[] = [
     value: ({ name }) => name,
     rowHeader: true,
   },
-  { id: "used", header: "Last used", cell: ({ last_used_at }) => <Moment at={last_used_at} /> },
+  {
+    id: "used",
+    header: "Last used",
+    cell: ({ last_used_at }) => <Moment at={last_used_at} />,
+    value: ({ last_used_at }) => last_used_at,
+  },
   {
     id: "until",
     header: "Ends",

@@ -49,9 +49,25 @@ const COLUMNS: readonly Column<Member>[] = [
     cell: ({ component_key, instance_id }) => (
       <Link href={`/instances/${instance_id}?tab=members`}>{sentence(component_key)}</Link>
     ),
+    value: ({ component_key }) => component_key,
     rowHeader: true,
   },
-  { id: "status", header: "Status", cell: (member) => <MemberStatus member={member} /> },
-  { id: "health", header: "Health", cell: ({ health }) => <Status word={health} /> },
-  { id: "version", header: "Version", cell: ({ runtime_version }) => runtime_version || null },
+  {
+    id: "status",
+    header: "Status",
+    cell: (member) => <MemberStatus member={member} />,
+    value: ({ status }) => status,
+  },
+  {
+    id: "health",
+    header: "Health",
+    cell: ({ health }) => <Status word={health} />,
+    value: ({ health }) => health,
+  },
+  {
+    id: "version",
+    header: "Version",
+    cell: ({ runtime_version }) => runtime_version || null,
+    value: ({ runtime_version }) => runtime_version,
+  },
 ];

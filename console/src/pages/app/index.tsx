@@ -178,13 +178,21 @@ const COLUMNS: readonly Column<Version>[] = [
   {
     id: "here",
     header: "Can be deployed here",
-    cell: ({ available, reasons }) =>
-      available ? "Yes" : reasons.map(({ message }) => message).join(" ") || "No",
+    cell: (version) => whetherHere(version),
+    value: (version) => whetherHere(version),
   },
   {
     id: "message",
     header: "What to know",
-    cell: ({ message, replacement }) =>
-      [message, replacement && `Use ${replacement} instead.`].filter(Boolean).join(" ") || null,
+    cell: (version) => toKnow(version) || null,
+    value: (version) => toKnow(version),
   },
 ];
+
+function whetherHere({ available, reasons }: Version): string {
+  return available ? "Yes" : reasons.map(({ message }) => message).join(" ") || "No";
+}
+
+function toKnow({ message, replacement }: Version): string {
+  return [message, replacement && `Use ${replacement} instead.`].filter(Boolean).join(" ");
+}

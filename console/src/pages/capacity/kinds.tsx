@@ -150,6 +150,7 @@ const COLUMNS: readonly Column<Sku>[] = [
     id: "month",
     header: "Per month",
     cell: ({ price_per_hour, currency }) => money(Number(price_per_hour) * HOURS_A_MONTH, currency),
+    value: ({ price_per_hour }) => Number(price_per_hour) * HOURS_A_MONTH,
   },
 ];
 

@@ -104,7 +104,7 @@ function InstanceView({ instance, live }: InstanceViewProps) {
 }
 
 function Whole(view: InstanceTabProps) {
-  const { instance, members, operations, manifest, onAsk } = view;
+  const { instance, members, operations, manifest, machines, onAsk } = view;
   const [tab, setTab] = useQuery("tab");
   const removal = manifest?.operations.find(({ purpose }) => purpose === "delete") ?? null;
   return (
@@ -124,6 +124,7 @@ function Whole(view: InstanceTabProps) {
         operations={currentOperations(operations.items ?? [], instance)}
         manifest={manifest}
         members={members}
+        machines={machines}
       />
       <Tabs
         activeTabId={tab || "overview"}

@@ -6,13 +6,14 @@ import Header from "@cloudscape-design/components/header";
 import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import type { Manifest, Member, Operation } from "../../api/contract.ts";
+import type { Machine } from "../../forms/use-offers.ts";
 import { componentTitle } from "../../manifest/placement.ts";
 import { Elapsed } from "../../widgets/moment.tsx";
 import { OperationSteps } from "../../widgets/operation-steps.tsx";
 import { OperationTable } from "../../widgets/operation-table.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { sentence } from "../../widgets/words.ts";
-import type { InstanceTabProps } from "./view.ts";
+import { type InstanceTabProps, machineName } from "./view.ts";
 
 const MOST = 6;
 
@@ -20,10 +21,11 @@ interface UnderWayProps {
   readonly operations: readonly Operation[];
   readonly manifest: Manifest | null;
   readonly members: readonly Member[];
+  readonly machines: readonly Machine[];
 }
 
 /** Live, step by step. Many at once are shown in short: each has its page. */
-export function UnderWay({ operations, manifest, members }: UnderWayProps) {
+export function UnderWay({ operations, manifest, members, machines }: UnderWayProps) {
   if (operations.length === 0) return null;
   return (
     <SpaceBetween size="s">
@@ -33,6 +35,7 @@ export function UnderWay({ operations, manifest, members }: UnderWayProps) {
           operation={operation}
           manifest={manifest}
           member={members.find(({ id }) => id === operation.member_id) ?? null}
+          machines={machines}
         />
       ))}
       {operations.length > MOST && (
@@ -48,14 +51,15 @@ interface CurrentProps {
   readonly operation: Operation;
   readonly manifest: Manifest | null;
   readonly member: Member | null;
+  readonly machines: readonly Machine[];
 }
 
-function Current({ operation, manifest, member }: CurrentProps) {
+function Current({ operation, manifest, member, machines }: CurrentProps) {
   const spec = manifest?.operations.find(({ kind }) => kind === operation.kind) ?? null;
   const on =
     member === null
       ? ""
-      : ` – ${componentTitle(manifest, member.component_key)} on ${member.node || member.allocation_id}`;
+      : ` – ${componentTitle(manifest, member.component_key)} on ${member.node || machineName(machines, member.allocation_id)}`;
   return (
     <Container
       header={

@@ -137,7 +137,8 @@ const COLUMNS: readonly Column<User>[] = [
   {
     id: "how",
     header: "Signs in",
-    cell: ({ has_password }) => (has_password ? "With a password" : "Through the provider"),
+    cell: ({ has_password }) => signsIn(has_password),
+    value: ({ has_password }) => signsIn(has_password),
   },
   {
     id: "seen",
@@ -161,4 +162,8 @@ function changeColumn(open: (user: User) => void): Column<User> {
       </Button>
     ),
   };
+}
+
+function signsIn(hasPassword: boolean): string {
+  return hasPassword ? "With a password" : "Through the provider";
 }

@@ -1,0 +1,91 @@
+"""What administrators come for, by clicks: a host's enrolment, the platform's health, the audit and
+its proof, accounts, keys and secrets; and dark where somebody wants it dark."""
+
+from typing import Any
+
+from console_ground import ADMIN, OWNER, Ground
+from playwright.async_api import Page, expect
+
+SECRET = "nobody-reads-this-again"
+
+
+async def test_an_operator_enrols_a_host_sees_the_health_and_proves_the_audit(visit: Any) -> None:
+    page = await visit(ADMIN)
+    await page.goto("/admin/capacity?tab=enrolments")
+    await _enrol(page)
+
+    await page.get_by_role("navigation").get_by_role("link", name="Platform").click()
+    seen = page.locator("dt", has_text="template").locator("xpath=following-sibling::dd[1]")
+    await expect(seen).to_contain_text("1 at work")
+    await expect(page.get_by_text("In order").first).to_be_visible()
+
+    await page.get_by_role("navigation").get_by_role("link", name="Audit").click()
+    await page.get_by_role("button", name="Verify the chain").click()
+    await expect(page.get_by_text("The chain is sound")).to_be_visible()
+    await page.get_by_role("button", name="Filters").click()
+    await page.get_by_role("searchbox", name="Action").fill("identity.tenant.create")
+    first = page.get_by_role("row").nth(1)
+    await expect(first.get_by_text("identity.tenant.create")).to_be_visible()
+    await expect(page.get_by_role("row")).to_have_count(2)
+    await page.get_by_role("button", name="Appearance").click()
+    await page.get_by_role("menuitemcheckbox", name="Dark").click()
+    dark = page.locator("body.awsui-dark-mode")
+    await expect(dark).to_be_visible()
+    # What was narrowed is in the address: whoever gets the link sees the same; dark is one's own.
+    await page.reload()
+    await expect(dark).to_be_visible()
+    await expect(page.get_by_role("searchbox", name="Action")).to_have_value(
+        "identity.tenant.create"
+    )
+    await expect(page.get_by_role("row")).to_have_count(2)
+
+
+async def test_keys_and_secrets_are_made_and_never_shown_again(visit: Any, site: Ground) -> None:
+    page = await visit(OWNER)
+    await page.goto(f"/projects/{site.project_id}/access?tab=service-accounts")
+    await page.get_by_role("button", name="Make a service account").first.click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("textbox", name="Name").fill("by-hand")
+    await dialog.get_by_role("button", name="Make it").click()
+    await page.get_by_role("link", name="by-hand").click()
+    await page.wait_for_url("**/service-accounts/**")
+    await page.get_by_role("button", name="Make a key").click()
+    await dialog.get_by_role("button", name="Make it").click()
+    await expect(page.get_by_text("This key is shown once")).to_be_visible()
+    key = await page.locator("pre").inner_text()
+    await page.reload()
+    await expect(page.get_by_role("heading", name="Keys")).to_be_visible()
+    assert key not in await page.content()
+
+    await page.goto(f"/projects/{site.project_id}/access?tab=secrets")
+    await page.get_by_role("button", name="Keep a secret").click()
+    await dialog.get_by_role("textbox", name="Name").fill("by-hand")
+    await dialog.get_by_label("Value").fill(SECRET)
+    await dialog.get_by_role("button", name="Keep it").click()
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_role("row", name="by-hand")).to_be_visible()
+    assert SECRET not in await page.content()
+
+
+async def _enrol(page: Page) -> None:
+    await page.get_by_role("button", name="Enrol a host").first.click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("textbox", name="Name of the node").fill("by-hand")
+    await _choose(page, "Region", "North")
+    await _choose(page, "Kind", "Small")
+    await dialog.get_by_role("button", name="Make the command").click()
+    await expect(page.get_by_text("Run this on by-hand, as root")).to_be_visible()
+    await expect(page.locator("pre")).to_contain_text("gpuaas-agent")
+    await expect(page.get_by_role("row", name="by-hand").get_by_text("Pending")).to_be_visible()
+
+
+async def _choose(page: Page, label: str, option: str) -> None:
+    dialog = page.get_by_role("dialog")
+    chosen = dialog.get_by_role("radio", name=option)
+    field = dialog.get_by_role("button", name=label)
+    await expect(chosen.or_(field).first).to_be_visible()
+    if await chosen.count():
+        await chosen.click()
+        return
+    await field.click()
+    await page.get_by_role("option", name=option).click()
