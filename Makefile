@@ -32,7 +32,7 @@ test: ## Run everything: lint, types, boundaries, then every test on real server
 	$(SETUP) --lenient
 	@$(MAKE) --no-print-directory lint console-check
 	@if [ -d console/node_modules ]; then $(NPM) test && $(NPM) run test:dist; fi
-	GPUAAS_BROWSER=$$(cat .cache/browser 2>/dev/null) $(BIN)/python -m pytest -n 2 --dist loadfile
+	GPUAAS_BROWSER=$$(cat .cache/browser 2>/dev/null) $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 check: ## Lint, types, boundaries and unit tests (under a minute when warm)
 	$(SETUP) env
