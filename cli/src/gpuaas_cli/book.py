@@ -59,6 +59,8 @@ class Operation(NamedTuple):
     @property
     def starts_work(self) -> bool:
         """Whether its answer names work that goes on."""
+        if self.answer == "Allocation":
+            return self.mutates  # a machine may be made to order
         return self.mutates and self.room == "apps" and self.answer in {"Requested", "Operation"}
 
     @property

@@ -14,7 +14,7 @@ from gpuaas_cli.flags import HANDLED, SCOPES, field_option
 from gpuaas_cli.names import identified, project_id, tenant_id, things
 from gpuaas_cli.options import EVERYWHERE, Changing, Listing, Waiting
 from gpuaas_cli.output import note, show
-from gpuaas_cli.session import Session, Stop, confirmed, dry_run_show
+from gpuaas_cli.session import OPERATION_FAILED, Session, Stop, confirmed, dry_run_show
 from gpuaas_cli.session import run as run_session
 from gpuaas_sdk import Request
 
@@ -111,6 +111,10 @@ async def _change(session: Session, operation: Operation, given: Given) -> int:
     response = await session.send(request)
     answer = response.json() if response.content else None
     waiting: Waiting = given.get("waiting") or Waiting()
+    if waiting.wait and answer is not None and operation.answer == "Allocation":
+        settled = await later.progress.allocation_settled(session, answer, waiting.timeout)
+        show(settled, session.options.output, operation.columns)
+        return 0 if settled["status"] in {"active", "released"} else OPERATION_FAILED
     if waiting.wait:
         asked = later.progress.operations_of(answer)
         return await later.progress.wait_for(session, asked, waiting.timeout)

@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 from gpuaas_cli.options import PROGRAMS
@@ -15,6 +16,7 @@ from gpuaas_sdk import Request, TemporaryError, UnreachableError
 
 ENDED = {"succeeded", "failed", "cancelled", "abandoned"}
 _COLUMNS = ("id", "kind", "status", "member_id", "correlation_id")
+_UNSETTLED = {"requested", "provisioning", "releasing"}
 _POLL = 20
 _PAUSE = 2.0
 
@@ -79,6 +81,29 @@ async def operation_ended(session: Session, operation_id: str, patience: float) 
         while found["status"] not in ENDED:
             found = await _newer(session, found)
     return found
+
+
+async def allocation_settled(
+    session: Session, allocation: dict[str, Any], patience: float
+) -> dict[str, Any]:
+    """An allocation once its machine is made or taken away; each state is said on the way."""
+    known, said = allocation, ""
+    try:
+        async with asyncio.timeout(patience):
+            while True:
+                if known["status"] != said:
+                    said = known["status"]
+                    note(f"{known['id']} {said} {known['status_reason']}".rstrip())
+                if said not in _UNSETTLED:
+                    return known
+                await asyncio.sleep(_PAUSE)
+                with suppress(UnreachableError, TemporaryError):  # it comes back
+                    known = await session.read(f"/allocations/{known['id']}")
+    except TimeoutError:
+        raise Stop(
+            f"{known['id']} is {said} after {patience:g} s. It goes on; `gpuaas allocation show"
+            f" {known['id']}` tells."
+        ) from None
 
 
 def failure_text(operation: dict[str, Any]) -> str:

@@ -119,3 +119,25 @@ async def test_a_list_is_watched_through_a_restart(
             break
     assert seen == [["a"], ["a", "b"]]
     assert "still watching: http://x does not answer" in capsys.readouterr().err
+
+
+async def test_a_machine_that_is_made_to_order_is_waited_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = {"id": "alloc_1", "status": "requested", "status_reason": ""}
+    answers = iter([AWAY, asked | {"status": "provisioning"}, asked | {"status": "active"}])
+
+    class Reading(Said):
+        async def read(self, path: str) -> dict[str, Any]:
+            assert path == "/allocations/alloc_1"
+            answer = next(answers)
+            if isinstance(answer, GpuaasError):
+                raise answer
+            return cast("dict[str, Any]", answer)
+
+    found = await progress.allocation_settled(Reading().session, asked, 60.0)
+    assert found["status"] == "active"
+    told = capsys.readouterr().err.splitlines()
+    assert told == ["alloc_1 requested", "alloc_1 provisioning", "alloc_1 active"]
+    with pytest.raises(Stop, match="alloc_1 is requested after 0 s"):
+        await progress.allocation_settled(Reading().session, asked, 0.0)
