@@ -89,7 +89,7 @@ class Life:
         """Submit a job and wait until it runs; its number."""
         number = (await self.run(f"sbatch --parsable {command}")).strip()
         await self.run(
-            f"for i in $(seq 300); do squeue -h -t R -j {number} | grep -q . && exit; sleep .1;"
+            f"for i in $(seq 1200); do squeue -h -t R -j {number} | grep -q . && exit; sleep .1;"
             " done; exit 1"
         )
         return number
@@ -97,7 +97,7 @@ class Life:
     async def quiet(self) -> None:
         """Wait until nothing runs or completes."""
         await self.run(
-            "for i in $(seq 600); do squeue -h | grep -q . || exit 0; sleep .1; done; exit 1"
+            "for i in $(seq 1200); do squeue -h | grep -q . || exit 0; sleep .1; done; exit 1"
         )
 
     async def versions(self) -> dict[str, str]:

@@ -12,7 +12,6 @@ import secrets
 import shlex
 import shutil
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -90,11 +89,9 @@ class Demo:
 @asynccontextmanager
 async def demo(*wrapped: str) -> AsyncIterator[Demo]:
     name = f"demo-{secrets.token_hex(3)}"
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     # As most people's shells have it: what Python says into a pipe waits until it is flushed.
     plain = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    env = {**plain, "DEMO_NAME": name, "GPUAAS_PORT": str(port)}
+    env = {**plain, "DEMO_NAME": name, "GPUAAS_PORT": "0"}
     process = await asyncio.create_subprocess_exec(
         *wrapped,
         *DEMO,
@@ -118,7 +115,7 @@ async def test_it_ends_with_a_jobs_output_and_leaves_nothing(lab_host: Settings)
         await made.until(UP)
         assert re.search(r"cluster .*: running, healthy", made.text)
         assert len(re.findall(r"runs task \d of job \d+", made.text)) == MACHINES - 1
-        async with httpx2.AsyncClient(base_url=made.url) as client:
+        async with httpx2.AsyncClient(base_url=made.url, timeout=60) as client:
             page = await client.get("/")
             assert page.status_code == 200
             who = {"email": ADMINISTRATOR, "password": made.password}

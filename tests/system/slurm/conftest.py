@@ -179,7 +179,7 @@ async def _start(lab: Lab, model: Cluster) -> Slurm:
 async def _answering(controller: Machine) -> None:
     """Wait until slurmctld answers."""
     await controller.run(
-        "for i in $(seq 100); do scontrol ping | grep -q UP && exit; sleep .1; done; exit 1"
+        "for i in $(seq 600); do scontrol ping | grep -q UP && exit; sleep .1; done; exit 1"
     )
 
 

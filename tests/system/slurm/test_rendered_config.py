@@ -5,7 +5,6 @@ The tests of one suite share a cluster and go through its life in the order they
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from gpuaas_slurm.commands import Node, SlurmCommandError
 from gpuaas_slurm.describe import cluster_from_json
 from gpuaas_slurm.model import ADMISSION, Cluster
 from gpuaas_slurm.render import machine_files
+from tools.slurm_crew import until
 from tools.suites import suites
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ CLIENT_LEFT = "experienced error[104]: Connection reset by peer"
 Which of the two is faster is chance, and sacctmgr is what a start waits with until it answers.
 """
 
+BUSY_HOST = "Note very large processing time"
+"""What a daemon says of seconds in which its host had no time for it, and not of its files."""
+
 
 @pytest.fixture(params=suites())
 async def cluster(
@@ -46,13 +49,11 @@ async def cluster(
 
 async def node_when(cluster: Deployed, name: str, wanted: Callable[[Node], bool]) -> Node:
     """Return a node as soon as it is as wanted; what it is instead is in the failure."""
-    found: Node | None = None
-    for _ in range(100):
-        found = await cluster.slurm.node(name)
-        if found is not None and wanted(found):
-            return found
-        await asyncio.sleep(0.2)
-    raise AssertionError(f"{name} is {found}")
+    found = await until(
+        lambda: cluster.slurm.node(name), lambda node: node is not None and wanted(node)
+    )
+    assert found is not None
+    return found
 
 
 async def accounts_add(cluster: Deployed, described: Cluster) -> None:
@@ -71,9 +72,10 @@ async def test_a_first_start_complains_of_nothing_but_that_it_is_the_first(
     for service in ("munge", "mariadb", "slurmdbd", "slurmctld", "slurmd"):
         await cluster.controller.run(f"systemctl is-active {service}")
     said = await cluster.complaints(cluster.controller, "slurmctld")
-    assert [line for line in said if not any(mark in line for mark in FIRST_START)] == []
+    first = (*FIRST_START, BUSY_HOST)
+    assert [line for line in said if not any(mark in line for mark in first)] == []
     for machine in cluster.lab.machines:
-        assert await cluster.complaints(machine, "slurmd") == []
+        assert _of_files(await cluster.complaints(machine, "slurmd")) == []
 
 
 async def test_the_daemons_say_which_release_they_are(cluster: Deployed) -> None:
@@ -151,7 +153,7 @@ async def test_accounts_are_enforced_and_jobs_recorded(cluster: Deployed) -> Non
     # How many nodes it had is accounting's to say, once it ended: the controller counts a
     # completing job's nodes down while they are handed back.
     seen = await controller.run(
-        "for i in $(seq 100); do sacct -X -n -P -u alice -o state,account,allocnodes"
+        "for i in $(seq 600); do sacct -X -n -P -u alice -o state,account,allocnodes"
         " | grep ^COMPLETED && exit; sleep .1; done; exit 1"
     )
     assert seen.stdout.strip() == "COMPLETED|proj|2"
@@ -181,10 +183,15 @@ async def test_a_second_start_complains_of_nothing(cluster: Deployed) -> None:
         await machine.run("systemctl restart slurmd")
     await node_when(cluster, "n2", lambda node: node.schedulable)
     said = await cluster.complaints(cluster.controller, "slurmdbd")
-    assert [line for line in said if CLIENT_LEFT not in line] == []
-    assert await cluster.complaints(cluster.controller, "slurmctld") == []
+    assert [line for line in _of_files(said) if CLIENT_LEFT not in line] == []
+    assert _of_files(await cluster.complaints(cluster.controller, "slurmctld")) == []
     for machine in cluster.lab.machines:
-        assert await cluster.complaints(machine, "slurmd") == []
+        assert _of_files(await cluster.complaints(machine, "slurmd")) == []
+
+
+def _of_files(complaints: list[str]) -> list[str]:
+    """What is not the host's fault."""
+    return [line for line in complaints if BUSY_HOST not in line]
 
 
 async def test_nodes_and_what_they_are_open_to_outlive_the_controller(cluster: Deployed) -> None:
@@ -246,14 +253,15 @@ async def test_the_controller_loads_every_described_cluster(
     await controller.write(f"{folder}/slurm.conf", f"{conf}SlurmctldPort=7817\n")
     await controller.run(f"install -d -o slurm -g slurm {folder}/state; chmod 755 {folder}")
     tried = await controller.run(
-        f"(timeout 4 slurmctld -D -f {folder}/slurm.conf 2>&1 & sleep 2;"
-        f" SLURM_CONF={folder}/slurm.conf scontrol --all show partition -o; wait)"
+        f"export SLURM_CONF={folder}/slurm.conf; slurmctld -D -f $SLURM_CONF 2>&1 & pid=$!;"
+        " for i in $(seq 600); do scontrol ping | grep -q UP && break; sleep .1; done;"
+        " scontrol --all show partition -o; kill $pid; wait"
     )
     complaints = [
         line
         for line in tried.stdout.splitlines()
         if ("error" in line or "warning" in line or "fatal" in line)
-        and not any(mark in line for mark in FIRST_START)
+        and not any(mark in line for mark in (*FIRST_START, BUSY_HOST))
     ]
     assert complaints == []
     for partition in wanted.partitions:

@@ -115,7 +115,7 @@ async def test_every_command_of_the_access_bundle_works(life: Life) -> None:
     said = await life.run(f"cd /root && {first['submit']}")
     number = said.split()[-1]
     seen = await life.run(
-        f"for i in $(seq 100); do sacct -X -n -P -j {number} -o state | grep -x COMPLETED && exit;"
+        f"for i in $(seq 600); do sacct -X -n -P -j {number} -o state | grep -x COMPLETED && exit;"
         " sleep .1; done; exit 1"
     )
     assert seen.strip() == "COMPLETED"
@@ -124,7 +124,7 @@ async def test_every_command_of_the_access_bundle_works(life: Life) -> None:
 async def test_arrays_and_mpi_run_and_are_recorded(life: Life) -> None:
     said = await life.run("sbatch --parsable --array=1-3 --wrap=true")
     recorded = await life.run(
-        f"for i in $(seq 150); do [ $(sacct -X -n -P -j {said.strip()} -s CD -S now-1hour -o jobid"
+        f"for i in $(seq 600); do [ $(sacct -X -n -P -j {said.strip()} -s CD -S now-1hour -o jobid"
         f" -E now | wc -l) = 3 ] && exit 0; sleep .1; done; sacct -X -j {said.strip()}; exit 1"
     )
     assert recorded == ""
@@ -148,15 +148,16 @@ async def test_three_workers_added_together_are_ready_and_carry_their_gpus(life:
 
 async def test_a_drain_lets_the_running_job_end_and_shows_it_meanwhile(life: Life) -> None:
     await life.quiet()
-    await life.job("-w n4 --wrap 'sleep 6'")
+    await life.job("-w n4 --wrap 'until [ -e /run/job-may-end ]; do sleep .2; done'")
     known = await life.member("n4")
-    shown: set[str] = set()
     asked = await life.site.ask(life.instance_id, "drain_worker", member_ids=[known.id])
-    (ended,) = await life.site.ended(
-        asked, lambda one: shown.update(s.message for s in one.progress)
+    await until(
+        lambda: life.site.operation(asked.operations[0].id),
+        lambda one: any("of root (running)" in step.message for step in one.progress),
     )
+    await life.machine("n4").run("touch /run/job-may-end")
+    (ended,) = await life.site.ended(asked)
     assert ended.status is OperationStatus.SUCCEEDED, told(ended)
-    assert any("of root (running)" in message for message in shown)
     assert f"gpuaas:{ended.id}" in await life.run("scontrol show node n4")
     member = await life.member("n4")
     assert (member.status, member.health) == (MemberStatus.DRAINED, Health.DRAINED)

@@ -62,7 +62,8 @@ async def _workers_change(life: Life) -> None:
     await life.ask("drain_worker", "n4")
     member = await life.member("n4")
     assert (member.status, member.health) == (MemberStatus.DRAINED, Health.DRAINED)
-    assert await life.run(f"sacct -X -n -P -j {job} -o state") == "COMPLETED\n"
+    state = f"sacct -X -n -P -j {job} -o state"
+    await until(lambda: life.run(state), lambda said: said == "COMPLETED\n")
     await life.ask("resume_worker", "n4")
     await life.ask("replace_worker", "n2", allocation_id=life.ground.allocation("n5"))
     await life.nothing_left("n2")
