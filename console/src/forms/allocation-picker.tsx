@@ -103,14 +103,14 @@ const COLUMNS: readonly Column<Offer>[] = [
     id: "name",
     header: "Allocation",
     rowHeader: true,
-    minWidth: 150,
+    minWidth: 130,
     cell: ({ allocation }) => allocation.name,
     value: ({ allocation }) => `${allocation.name} ${allocation.id}`,
   },
   {
     id: "sku",
     header: "Kind and price per hour",
-    minWidth: 190,
+    minWidth: 180,
     value: ({ allocation, sku }) => `${allocation.sku} ${sku?.gpu_model ?? ""}`,
     cell: ({ allocation, sku }) =>
       sku === null ? (

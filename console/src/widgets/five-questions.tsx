@@ -82,7 +82,7 @@ function Operation({ operation }: { readonly operation: Diagnosis["operation"] |
       </div>
       <Box color="text-body-secondary">
         Attempt {Math.max(1, attempt)} of {max_attempts}
-        {step && `, at “${sentence(step)}”`}
+        {step && status !== "succeeded" && `, at “${sentence(step)}”`}
       </Box>
     </>
   );

@@ -88,6 +88,10 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await failed.first.get_by_role("link").first.click()
     await page.wait_for_url("**/operations/**")
     await expect(page.get_by_text("It failed")).to_be_visible()
+    # The end of what the failing command said, line by line.
+    await expect(
+        page.locator("pre", has_text="not found in PATH or not executable")
+    ).to_be_visible()
     await picture(page, "real-failure", until="Steps")
 
     await lab.machine("n4").run("chmod 755 /usr/bin/dpkg-deb")

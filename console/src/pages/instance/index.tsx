@@ -137,10 +137,10 @@ function Whole(view: InstanceTabProps) {
             content: <MembersTab {...view} />,
           },
           { id: "operations", label: "History", content: <HistoryTab {...view} /> },
-          { id: "access", label: "How to use it", content: <AccessTab {...view} /> },
+          { id: "access", label: "Access", content: <AccessTab {...view} /> },
           { id: "usage", label: "Usage", content: <UsageTab {...view} /> },
           { id: "events", label: "Events", content: <EventsTab {...view} /> },
-          { id: "detail", label: "What the app says", content: <DetailTab {...view} /> },
+          { id: "detail", label: "App detail", content: <DetailTab {...view} /> },
           { id: "settings", label: "Settings", content: <SettingsTab {...view} /> },
         ]}
       />

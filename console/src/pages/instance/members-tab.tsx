@@ -28,6 +28,7 @@ export function MembersTab({ instance, members, manifest, machines, onAsk }: Ins
       list={wholeList(shown)}
       idOf={({ id }) => id}
       columns={columns(manifest, nameOf)}
+      sortedBy="machine"
       selecting={{
         chosen,
         onChange: (items) => setChosenIds(items.map(({ id }) => id)),
