@@ -157,7 +157,7 @@ function Filter<T>({
   const many = (list.items?.length ?? 0) > 5 || text !== "" || list.more;
   if (!many && filters === undefined) return null;
   return (
-    <SpaceBetween size="xs" direction="horizontal">
+    <SpaceBetween size="xs" direction="horizontal" alignItems="center">
       {many && (
         <TextFilter
           filteringText={text}

@@ -64,7 +64,7 @@ export default function CatalogPage({ params }: PageProps) {
           </Header>
         }
         filter={
-          <SpaceBetween size="s" direction="horizontal">
+          <SpaceBetween size="s" direction="horizontal" alignItems="center">
             <TextFilter
               filteringText={text}
               filteringPlaceholder="Find an app"
