@@ -44,7 +44,7 @@ USERADD: Final = "/usr/sbin/useradd"
 
 Faults = Sequence[Mapping[str, Cause | None]]
 """Groups of steps in their order (those that run beside each other are one), each step with why it
-fails. None: it has nothing to do in this place, and only kills."""
+fails. None: it has nothing to do in this place, and is spared here: another table has it."""
 
 
 def _joins(machine: str) -> Faults:

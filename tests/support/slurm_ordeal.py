@@ -121,6 +121,7 @@ class Ordeal:
 
     async def _trial(self, kind: str, faults: Faults, honest: Honest) -> _Trial:
         trial = _Trial(kind, faults, honest, [dict(group) for group in faults])
+        self.spare(kind, *(step for one in faults for step, cause in one.items() if cause is None))
         await self._next(trial)
         return trial
 
