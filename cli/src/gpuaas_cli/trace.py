@@ -5,6 +5,7 @@ of it. Where Loki and Tempo are named (GPUAAS_LOKI_URL, GPUAAS_TEMPO_URL) it lin
 of the same id.
 """
 
+import asyncio
 import os
 import sys
 from collections.abc import Sequence
@@ -16,13 +17,13 @@ from rich.console import Console
 from rich.text import Text
 
 from gpuaas_cli.options import Connection
-from gpuaas_cli.output import json_text, show
+from gpuaas_cli.output import json_text, note, show
 from gpuaas_cli.said import Parameter
 from gpuaas_cli.screen import console, word
 from gpuaas_cli.session import Session, Stop, run
 from gpuaas_cli.tables import clean
 from gpuaas_cli.waterfall import length_told, waterfall
-from gpuaas_sdk import Request
+from gpuaas_sdk import Request, TemporaryError, UnreachableError
 
 _COLOURS = {
     "request": "cyan",
@@ -44,6 +45,7 @@ _COLUMNS = ("at", "kind", "id", "title", "status", "actor")
 _WAIT = 25
 _LATE = 3  # controllers tell about once a second: what belongs to the end comes after it
 _LATE_ROUNDS = 3
+_PAUSE = 2.0
 _UNDER_WAY = {"requested", "accepted", "running"}
 
 
@@ -90,7 +92,12 @@ def trace(
         while rounds:
             settled, before = _settled(timeline), timeline["revision"]
             wait = _LATE if settled else _WAIT
-            timeline = await _timeline(session, correlation_id, timeline, wait)
+            try:
+                timeline = await _timeline(session, correlation_id, timeline, wait)
+            except (UnreachableError, TemporaryError) as error:
+                note(f"still following: {error}")  # a platform that is restarted comes back
+                await asyncio.sleep(_PAUSE)
+                continue
             if not spans:
                 printer.entries(timeline)
             over = settled and timeline["revision"] == before

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from gpuaas_cli import progress, watching
+from gpuaas_cli import trace as trace_module
 from gpuaas_cli.options import Connection
 from gpuaas_cli.session import Session, Stop
 from gpuaas_sdk import GpuaasError, Request, UnreachableError
@@ -141,3 +143,30 @@ async def test_a_machine_that_is_made_to_order_is_waited_for(
     assert told == ["alloc_1 requested", "alloc_1 provisioning", "alloc_1 active"]
     with pytest.raises(Stop, match="alloc_1 is requested after 0 s"):
         await progress.allocation_settled(Reading().session, asked, 0.0)
+
+
+def test_an_incident_is_followed_through_a_restart(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def told(status: str, revision: str) -> dict[str, Any]:
+        entry = {
+            "kind": "operation", "id": "op_1", "status": status, "title": f"It is {status}.",
+            "at": "2026-11-16T06:30:04Z", "detail": {},
+        }  # fmt: skip
+        return {"entries": [entry], "revision": revision, "diagnoses": [], "trace_ids": []}
+
+    answers = iter([told("running", "1"), AWAY, told("succeeded", "2"), told("succeeded", "2")])
+
+    async def timeline(*_: object) -> dict[str, Any]:
+        answer = next(answers)
+        if isinstance(answer, GpuaasError):
+            raise answer
+        return cast("dict[str, Any]", answer)
+
+    monkeypatch.setenv("GPUAAS_CONFIG", str(tmp_path / "contexts.json"))
+    monkeypatch.setattr(trace_module, "_timeline", timeline)
+    monkeypatch.setattr(trace_module, "_PAUSE", 0.0)
+    assert trace_module.trace("cor_1", follow=True) == 0
+    shown = capsys.readouterr()
+    assert "It is succeeded." in shown.out
+    assert "still following: http://x does not answer" in shown.err
