@@ -38,7 +38,7 @@ export function readInstanceAhead(id: string): void {
   readListAhead(...operationsOf(id));
   if (row === null) return;
   readAhead(...versionOf(row.app_slug, row.app_version));
-  readAhead(...machinesOf(placeOf(row)));
+  readAhead(...machinesOf(placeOf(row), true));
 }
 
 function instanceOf(id: string): LiveArguments<AppInstance> {
