@@ -51,7 +51,7 @@ def alone(
     python = home / "bin" / "python"
     _run(
         *(UV, "pip", "install", "--python", python, "--find-links", wheels),
-        *("--constraints", tree.ROOT / "requirements" / "dev.txt", *TEST_TOOLS),
+        *("--constraints", tree.ROOT / "requirements" / "dev.txt", *TEST_TOOLS, *_kit(package)),
         next(wheels.glob(f"{OURS[package]}-*.whl")),
         cwd=home,
     )
@@ -79,6 +79,11 @@ def test_nothing_else_of_ours_is_there(alone: Alone, tmp_path: Path) -> None:
         probe = f"import importlib.util as u; print(u.find_spec({module!r}) is not None)"
         there = _run(alone.python, "-c", probe, cwd=tmp_path).strip()
         assert (package, there) == (package, str(package in declared))
+
+
+def _kit(package: str) -> list[str]:
+    """The SDK's testing kit with what it needs, for those who have the SDK."""
+    return ["gpuaas-sdk[testing]"] if "sdk" in _ours_declared(package) else []
 
 
 def _ours_declared(package: str) -> set[str]:
