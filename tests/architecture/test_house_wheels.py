@@ -51,7 +51,8 @@ def alone(
     python = home / "bin" / "python"
     _run(
         *(UV, "pip", "install", "--python", python, "--find-links", wheels),
-        *("--constraints", tree.ROOT / "requirements" / "dev.txt", *TEST_TOOLS, *_kit(package)),
+        *("--constraints", tree.ROOT / "requirements" / "dev.txt"),
+        *(*TEST_TOOLS, *_kit(package)),
         next(wheels.glob(f"{OURS[package]}-*.whl")),
         cwd=home,
     )
