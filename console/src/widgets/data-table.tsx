@@ -30,6 +30,8 @@ export interface Selecting<T> {
 interface DataTableProps<T> {
   /** Names the table in the address; unique on its page. */
   readonly name: string;
+  /** Stands in a container that has its title already. */
+  readonly embedded?: boolean;
   readonly title: string;
   readonly level?: "h2" | "h3";
   readonly list: Pick<
@@ -57,6 +59,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
     list,
     columns,
     idOf,
+    embedded = false,
     sortedBy = "",
     selecting,
     pageSize = 20,
@@ -84,8 +87,8 @@ export function DataTable<T>(props: DataTableProps<T>) {
     <SpaceBetween size="s">
       <ReadProblem live={list} />
       <Table
-        variant="container"
-        header={<TableHeader {...props} shown={shown.length} filtered={text !== ""} />}
+        variant={embedded ? "embedded" : "container"}
+        header={!embedded && <TableHeader {...props} shown={shown.length} filtered={text !== ""} />}
         filter={<Filter {...props} text={text} onText={setText} matches={shown.length} />}
         pagination={
           (pages > 1 || list.more) && (
@@ -103,6 +106,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
         loadingText="Reading"
         columnDefinitions={columns.map(definition)}
         {...sortingProps(columns, sorting, (next) => setOrder(sortingText(next)))}
+        ariaLabels={{ tableLabel: props.title, ...selectionLabels(selecting) }}
         {...selectionProps(selecting)}
         wrapLines
         empty={
@@ -212,16 +216,20 @@ function sortingProps<T>(
 
 function selectionProps<T>(selecting: Selecting<T> | undefined): Partial<TableProps<T>> {
   if (selecting === undefined) return {};
-  const { chosen, onChange, single = false, disabled, label } = selecting;
+  const { chosen, onChange, single = false, disabled } = selecting;
   return {
     selectionType: single ? "single" : "multi",
     selectedItems: chosen,
     onSelectionChange: ({ detail }) => onChange(detail.selectedItems),
     isItemDisabled: (item) => disabled?.(item) ?? false,
-    ariaLabels: {
-      selectionGroupLabel: "Choose",
-      allItemsSelectionLabel: () => "Choose all",
-      itemSelectionLabel: (_, item) => label(item),
-    },
+  };
+}
+
+function selectionLabels<T>(selecting: Selecting<T> | undefined): TableProps.AriaLabels<T> {
+  if (selecting === undefined) return {};
+  return {
+    selectionGroupLabel: "Choose",
+    allItemsSelectionLabel: () => "Choose all",
+    itemSelectionLabel: (_, item) => selecting.label(item),
   };
 }

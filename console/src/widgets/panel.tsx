@@ -6,7 +6,6 @@ import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import SpaceBetween from "@cloudscape-design/components/space-between";
-import Table from "@cloudscape-design/components/table";
 import { lazy, type ReactNode, Suspense } from "react";
 import type {
   AppInstance,
@@ -19,8 +18,10 @@ import type {
 import { isJsonObject } from "../api/contract.ts";
 import { readAt } from "../forms/pointers.ts";
 import { patiently } from "../live/patiently.ts";
+import { wholeList } from "../live/use-list.ts";
 import { componentTitle } from "../manifest/placement.ts";
 import { Conditions } from "./conditions.tsx";
+import { DataTable } from "./data-table.tsx";
 import { Markdown } from "./markdown.tsx";
 import { isUnreachable, Status } from "./status.tsx";
 import { MOST, pictureHeight, placed } from "./topology-layout.ts";
@@ -162,26 +163,38 @@ function Facts({ panel, source }: { readonly panel: Kind<"facts">; readonly sour
   );
 }
 
+interface Row {
+  readonly row: unknown;
+  readonly at: number;
+}
+
 function Rows({ panel, source }: { readonly panel: Kind<"table">; readonly source: unknown }) {
   const found = readAt(source, panel.rows ?? "");
   const rows = Array.isArray(found) ? found : isJsonObject(found) ? Object.values(found) : [];
   return (
-    <Table
-      variant="embedded"
-      items={rows as readonly unknown[]}
-      wrapLines
-      ariaLabels={{ tableLabel: panel.title }}
-      columnDefinitions={panel.columns.map(({ label, pointer, format = "text" }, at) => ({
+    <DataTable<Row>
+      embedded
+      name={panel.title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}
+      title={panel.title}
+      list={wholeList(rows.map((row, at) => ({ row, at })))}
+      idOf={({ at }) => `${at}`}
+      columns={panel.columns.map(({ label, pointer, format = "text" }, at) => ({
         id: `${at}`,
         header: label,
-        isRowHeader: at === 0,
-        cell: (row: unknown) => (
-          <Value value={readAt(row, pointer)} format={format} label={label} />
-        ),
+        rowHeader: at === 0,
+        minWidth: "auto",
+        value: ({ row }) => comparable(readAt(row, pointer)),
+        cell: ({ row }) => <Value value={readAt(row, pointer)} format={format} label={label} />,
       }))}
       empty={<Box color="text-body-secondary">{panel.empty || "There are none."}</Box>}
     />
   );
+}
+
+/** What a cell is searched in and sorted by. */
+function comparable(value: unknown): string | number {
+  if (typeof value === "number" || typeof value === "string") return value;
+  return value === undefined || value === null ? "" : JSON.stringify(value);
 }
 
 interface StatusFactsProps {
