@@ -19,6 +19,9 @@ import { count } from "./words.ts";
 
 export type { Column } from "./arrange.ts";
 
+/** As many rows as are found at a glance. */
+const FEW = 5;
+
 export interface Selecting<T> {
   readonly chosen: readonly T[];
   readonly onChange: (items: readonly T[]) => void;
@@ -71,6 +74,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
   const sorting = sortingOf(order === "" ? sortedBy : order);
   const items = list.items ?? [];
   const shown = arrange(items, columns, text, sorting);
+  const searched = items.length > FEW || text !== "" || list.more;
   const pages = Math.max(1, Math.ceil(shown.length / pageSize));
   const current = Math.min(page, pages);
   // What fits on a screen comes first, the rest right behind it: a row is dear to draw.
@@ -89,7 +93,17 @@ export function DataTable<T>(props: DataTableProps<T>) {
       <Table
         variant={embedded ? "embedded" : "container"}
         header={!embedded && <TableHeader {...props} shown={shown.length} filtered={text !== ""} />}
-        filter={<Filter {...props} text={text} onText={setText} matches={shown.length} />}
+        filter={
+          (searched || props.filters !== undefined) && (
+            <Filter
+              {...props}
+              searched={searched}
+              text={text}
+              onText={setText}
+              matches={shown.length}
+            />
+          )
+        }
         pagination={
           (pages > 1 || list.more) && (
             <Pagination
@@ -145,6 +159,7 @@ function TableHeader<T>({
 }
 
 interface FilterProps {
+  readonly searched: boolean;
   readonly text: string;
   readonly onText: (text: string) => void;
   readonly matches: number;
@@ -152,17 +167,15 @@ interface FilterProps {
 
 function Filter<T>({
   title,
-  list,
   filters,
+  searched,
   text,
   onText,
   matches,
 }: DataTableProps<T> & FilterProps) {
-  const many = (list.items?.length ?? 0) > 5 || text !== "" || list.more;
-  if (!many && filters === undefined) return null;
   return (
     <SpaceBetween size="xs" direction="horizontal" alignItems="center">
-      {many && (
+      {searched && (
         <TextFilter
           filteringText={text}
           filteringPlaceholder={`Find in ${title.toLowerCase()}`}
