@@ -13,8 +13,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from typing import Any, Final, TypeVar
 
 from gpuaas_contract.apps import Member, Operation, Requested
+from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import OperationStatus
 from gpuaas_lab import Machine, depot, packages
+from gpuaas_sdk import ProblemError
 from gpuaas_slurm.distribution import DISTRIBUTIONS
 from tools.ground import Ground
 from tools.slurm_site import SlurmSite
@@ -64,6 +66,21 @@ async def succeeded(site: SlurmSite, asked: Requested) -> Requested:
             end = "\n".join(site.log.splitlines()[-10:])
             raise AssertionError(f"{told(operation)}\n{operation.error}\n{end}")
     return asked
+
+
+async def reconciled(site: SlurmSite, instance_id: str) -> None:
+    """Have everything repaired; where the controller is at it by itself, once that is over."""
+
+    async def asked() -> list[Requested]:
+        try:
+            return [await site.ask(instance_id, "reconcile")]
+        except ProblemError as error:
+            if error.code is not ErrorCode.OPERATION_IN_PROGRESS:
+                raise
+            return []
+
+    [request] = await until(asked, bool)
+    await succeeded(site, request)
 
 
 async def members(site: SlurmSite, instance_id: str) -> dict[str, Member]:

@@ -87,6 +87,16 @@ async def test_mutation_repeats_with_one_key_and_one_correlation() -> None:
     assert json.loads(seen[-1].content) == {"name": "research"}
 
 
+@pytest.mark.parametrize("token", ["gpk_one\ntwo", "gpk_schlüssel"])
+async def test_a_token_no_header_can_carry_is_refused_and_never_said(token: str) -> None:
+    def never(request: httpx2.Request) -> httpx2.Response:
+        raise AssertionError(request.url)
+
+    with pytest.raises(GpuaasError, match="Authorization") as refused:
+        await client(never, BearerToken(token)).send(Request("GET", "/projects/proj_1"))
+    assert "gpk_" not in str(refused.value)
+
+
 async def test_reads_carry_no_idempotency_key() -> None:
     def handler(request: httpx2.Request) -> httpx2.Response:
         assert "Idempotency-Key" not in request.headers

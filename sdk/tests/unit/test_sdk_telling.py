@@ -63,9 +63,7 @@ async def test_a_failing_step_is_told_with_its_lines_and_its_length(log: Log) ->
     asked = (await platform.deploy({"board": "alloc_1"})).operation
     async with controller_running(app, platform):
         await operation_ended(platform, asked.id)
-        async with asyncio.timeout(30):
-            while not _lines(platform, "deploy ended: failed"):  # noqa: ASYNC110 - it is told when it is told
-                await asyncio.sleep(0.01)
+        await _line(platform, "deploy ended: failed")
     [wet] = _lines(platform, "the board is wet")
     assert (wet.level, wet.fields["board"], wet.fields["operation_id"]) == (
         "warning", "alloc_1", asked.id,
@@ -91,9 +89,7 @@ async def test_a_step_that_is_about_a_member_names_it(log: Log) -> None:
         body = OperationCreate(kind="remove_pin", member_ids=[pin.id])
         asked = await platform.ask(deployed.instance.id, body)
         await operation_ended(platform, asked.operation.id)
-        async with asyncio.timeout(30):
-            while not _lines(platform, "remove_pin ended: succeeded"):  # noqa: ASYNC110 - it is told when it is told
-                await asyncio.sleep(0.01)
+        await _line(platform, "remove_pin ended: succeeded")
     assert _lines(platform, f"step clear begins for pin {pin.id}")
 
 
@@ -216,6 +212,13 @@ def _tell(telling: Telling, log: Log, *messages: str) -> None:
     for message in messages:
         log.info(message)
     log.logger.removeHandler(telling.handler)
+
+
+async def _line(platform: MemoryPlatform, message: str) -> None:
+    """Until the line was told: lines go out behind the back of the work they are about."""
+    async with asyncio.timeout(30):
+        while not _lines(platform, message):  # noqa: ASYNC110 - the platform has no event for it
+            await asyncio.sleep(0.01)
 
 
 def _lines(platform: MemoryPlatform, message: str) -> list[TelemetryLine]:

@@ -16,12 +16,18 @@ import pytest
 
 from gpuaas_contract.apps import AppInstance, Member, Operation
 from gpuaas_contract.common import Condition
-from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import Health, InstanceStatus, MemberStatus, OperationStatus
 from gpuaas_lab import Machine, inside
-from gpuaas_sdk import ProblemError
 from tools.ground import Ground
-from tools.slurm_crew import members, operations, packages_install, placed, succeeded, until
+from tools.slurm_crew import (
+    members,
+    operations,
+    packages_install,
+    placed,
+    reconciled,
+    succeeded,
+    until,
+)
 from tools.slurm_site import SlurmSite, slurm_up
 from tools.suites import suites
 
@@ -96,17 +102,6 @@ class Chaos:
     async def node(self, name: str) -> str:
         return await self.run(f"sinfo -h -n {name} -p main -o '%T %E'", check=False)
 
-    async def reconciled(self) -> bool:
-        """Have everything repaired; False while the controller is at it by itself."""
-        try:
-            asked = await self.site.ask(self.instance_id, "reconcile")
-        except ProblemError as error:
-            if error.code is not ErrorCode.OPERATION_IN_PROGRESS:
-                raise
-            return False
-        await succeeded(self.site, asked)
-        return True
-
     async def reconciles(self) -> list[Operation]:
         found = await operations(self.site, self.instance_id)
         return [one for one in found if one.kind == "reconcile"]
@@ -172,7 +167,7 @@ async def test_a_lost_machine_a_one_way_cut_and_an_admin_s_drain(chaos: Chaos) -
 
     await chaos.site.ground.lab.heal("n3", "n1")
     await chaos.machine("n2").boot()
-    await until(chaos.reconciled, bool)
+    await reconciled(chaos.site, chaos.instance_id)
     await until(lambda: chaos.member("n2"), _well)
     await until(lambda: chaos.member("n3"), _well)
     assert await chaos.node("n4") == "draining disk swap"
@@ -212,7 +207,7 @@ async def test_a_changed_file_a_full_disk_and_a_wrong_clock(chaos: Chaos) -> Non
 
     await chaos.machine("n2").run("rm /etc/slurm/filling")
     await _skew(chaos, "n4", 0)
-    await until(chaos.reconciled, bool)
+    await reconciled(chaos.site, chaos.instance_id)
     for name in ("n2", "n3"):
         ran = await chaos.machine(name).run("grep -c scribbled /etc/slurm/slurm.conf", check=False)
         assert ran.stdout.strip() == "0", name

@@ -19,15 +19,14 @@ from rebuilt_bundle import SUFFIX, bundles_rebuilt
 from gpuaas_contract.apps import Operation
 from gpuaas_contract.artifacts import ArtifactSource, ArtifactSourceCreate
 from gpuaas_contract.catalog import VersionCreate
-from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.policy import OverlayCreate
 from gpuaas_contract.states import InstanceStatus, OperationStatus
-from gpuaas_sdk import ProblemError, Request
+from gpuaas_sdk import Request
 from gpuaas_sdk.artifacts import Publication, artifact_publish
 from gpuaas_slurm.bundling import ROLES
 from gpuaas_slurm.delivery import artifact_name, artifact_platform, bundle_name
 from tools.ground import Ground
-from tools.slurm_crew import members, placed, succeeded, told, until
+from tools.slurm_crew import members, placed, reconciled, succeeded, told
 from tools.slurm_site import BIN, SLUG, SlurmSite, bundles_publish, bundles_ready, slurm_up
 from tools.suites import suites
 
@@ -68,17 +67,6 @@ class Gate:
         assert operation.error is not None
         assert operation.error.code == code, operation.error
         return operation.error.message
-
-    async def reconciled(self) -> bool:
-        """Have everything repaired; False while the controller is at it by itself."""
-        try:
-            asked = await self.site.ask(self.instance_id, "reconcile")
-        except ProblemError as error:
-            if error.code is not ErrorCode.OPERATION_IN_PROGRESS:
-                raise
-            return False
-        await succeeded(self.site, asked)
-        return True
 
     async def seen(self, machine: str, command: str) -> str:
         ran = await self.ground.lab.machine(machine).run(command, check=False)
@@ -186,7 +174,7 @@ async def test_a_start_names_what_came_into_its_way(gate: Gate) -> None:
     assert wanted in refused.error.message
     assert {step.state for step in refused.progress if step.name != "preflight"} == {"pending"}
     await head.run("systemctl stop squatter")
-    await until(gate.reconciled, bool)
+    await reconciled(gate.site, gate.instance_id)
     assert await gate.seen("n1", "srun hostname") == "n2"
 
 

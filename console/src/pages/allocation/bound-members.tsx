@@ -7,7 +7,7 @@ import { pageQuery } from "../../api/pages.ts";
 import { type LiveList, useList } from "../../live/use-list.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
-import { MemberStatus, Status } from "../../widgets/status.tsx";
+import { MEMBER_STATE } from "../../widgets/member-columns.tsx";
 import { sentence } from "../../widgets/words.ts";
 
 /** Nothing is read of an allocation that is free. */
@@ -52,18 +52,7 @@ const COLUMNS: readonly Column<Member>[] = [
     value: ({ component_key }) => component_key,
     rowHeader: true,
   },
-  {
-    id: "status",
-    header: "Status",
-    cell: (member) => <MemberStatus member={member} />,
-    value: ({ status }) => status,
-  },
-  {
-    id: "health",
-    header: "Health",
-    cell: ({ health }) => <Status word={health} />,
-    value: ({ health }) => health,
-  },
+  ...MEMBER_STATE,
   {
     id: "version",
     header: "Version",

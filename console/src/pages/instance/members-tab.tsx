@@ -10,8 +10,8 @@ import { wholeList } from "../../live/use-list.ts";
 import { componentTitle } from "../../manifest/placement.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
+import { MEMBER_STATE } from "../../widgets/member-columns.tsx";
 import { Moment } from "../../widgets/moment.tsx";
-import { MemberStatus, Status } from "../../widgets/status.tsx";
 import { MemberActions } from "./actions.tsx";
 import { type InstanceTabProps, machineName } from "./view.ts";
 
@@ -78,18 +78,7 @@ function columns(
       ),
       value: (member) => `${machine(member)} ${member.node}`,
     },
-    {
-      id: "status",
-      header: "Status",
-      cell: (member) => <MemberStatus member={member} />,
-      value: ({ status }) => status,
-    },
-    {
-      id: "health",
-      header: "Health",
-      cell: ({ health }) => <Status word={health} />,
-      value: ({ health }) => health,
-    },
+    ...MEMBER_STATE,
     {
       id: "says",
       header: "What the app says",
