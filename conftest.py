@@ -1,4 +1,4 @@
-"""Rules of every test run: where the lab is required, nothing may skip.
+"""Rules of every test run: where the lab is required, nothing may skip; a long run names failures.
 
 Loaded by pytest for every test of the repository. It must not import anything of ours: it is also
 read where a package is tested alone.
@@ -7,11 +7,21 @@ read where a package is tested alone.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
 
 _REQUIRED = "GPUAAS_REQUIRE_LAB"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take interrupts, whoever started the run; name failures at once where it is a long one."""
+    # A script's background job ignores them, and so would the programs that tests interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("numprocesses", None):
+        config.pluginmanager.register(_FailuresAtOnce(config))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -39,3 +49,19 @@ def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
     reason = where[2] if isinstance(where, tuple) else where
     report.outcome = "failed"
     report.longrepr = f"{reason}\n{_REQUIRED}=1: nothing may skip in this run"
+
+
+class _FailuresAtOnce:
+    """On several workers, nobody waits half an hour to learn which test an F was."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if not report.failed or terminal is None:
+            return
+        crash = getattr(report.longrepr, "reprcrash", None)
+        reason = str(crash or report.longrepr).partition("\n")[0]
+        terminal.write_line(f"\nFAILED {report.nodeid} ({report.when}): {reason}")
