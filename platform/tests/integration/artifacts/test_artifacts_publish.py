@@ -1,5 +1,6 @@
 """Publishing: from the intent over parts to a verified artifact, also after breaks and crashes."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from artifacts_fixtures import (
 )
 
 from gpuaas_contract.artifacts import PART_BYTES_MAX
+from gpuaas_platform.artifacts import sources
 from gpuaas_platform.artifacts.blob_store import blob_store_of
 from gpuaas_platform.artifacts.life import orphans_turn, sweep_turn
 from gpuaas_platform.kernel.call import Platform
@@ -179,6 +181,24 @@ async def test_sizes_and_quotas_are_limits(site: ArtifactSite, settings: Any) ->
     answer = await site.ask("POST", path, site.boss, tiny)
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
     assert "no room" in answer.json()["detail"]
+
+
+async def test_racing_requests_keep_to_the_limits_of_a_tenant(
+    site: ArtifactSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "_SOURCES_MAX", 2)
+    path = f"/tenants/{site.place.org_id}/artifact-sources"
+    named = (site.ask("POST", path, site.boss, {"name": f"s{number}"}) for number in range(5))
+    answers = await asyncio.gather(*named)
+    assert sorted(answer.status_code for answer in answers) == [201, 201, 409, 409, 409]
+    await site.allow("blob://*")
+    site.platform.settings.__dict__["artifact_tenant_bytes"] = len(CONTENT)
+    made = [answer.json()["id"] for answer in answers if answer.status_code == 201]
+    wanted = (
+        site.ask("POST", f"/artifact-sources/{source}/artifacts", site.boss, intent(CONTENT))
+        for source in made
+    )
+    assert sorted(answer.status_code for answer in await asyncio.gather(*wanted)) == [201, 409]
 
 
 async def test_what_nobody_knows_of_is_swept(site: ArtifactSite, clock: Any) -> None:

@@ -119,6 +119,14 @@ async def test_of_two_rotations_at_once_one_wins(world: World, admin: Browser) -
     assert (await boss.post(path, body)).status_code == 201  # its successor was revoked
 
 
+async def test_racing_requests_keep_to_the_number_of_keys(world: World, admin: Browser) -> None:
+    boss, _, project_id = await boss_of(world, admin)
+    account = await operator_made(boss, project_id)
+    path = f"/service-accounts/{account['id']}/keys"
+    answers = await asyncio.gather(*(boss.post(path, {}) for _ in range(12)))
+    assert sorted(answer.status_code for answer in answers) == [201] * 10 + [409] * 2
+
+
 async def test_a_revocation_and_an_exchange_at_once_leave_no_working_token(
     world: World, admin: Browser
 ) -> None:

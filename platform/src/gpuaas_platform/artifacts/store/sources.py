@@ -58,7 +58,8 @@ async def source_insert(conn: Connection, new: NewSource) -> bool:
 
 
 async def sources_count(conn: Connection, tier: str) -> int:
-    """How many sources a tier has."""
+    """How many sources a tier has; others of the tier wait until this has ended."""
+    await _tier_lock(conn, tier)
     return int(
         await conn.fetchval("SELECT count(*) FROM artifact_sources WHERE tier = $1", tier) or 0
     )
@@ -118,9 +119,7 @@ async def sources_of(conn: Connection, org_id: str) -> list[Record]:
 
 async def tier_bytes(conn: Connection, tier: str) -> int:
     """What a tier stores or has reserved; others of the tier wait until this has ended."""
-    await conn.execute(
-        "SELECT pg_advisory_xact_lock(hashtextextended('artifacts:' || $1, 0))", tier
-    )
+    await _tier_lock(conn, tier)
     return int(
         await conn.fetchval(
             "SELECT coalesce(sum(size), 0) FROM artifacts WHERE tier = $1"
@@ -194,4 +193,11 @@ async def keys_active(conn: Connection, source_id: str) -> list[Record]:
         "SELECT * FROM artifact_keys WHERE source_id = $1 AND status = 'active'"
         " ORDER BY id DESC FOR SHARE",
         source_id,
+    )
+
+
+async def _tier_lock(conn: Connection, tier: str) -> None:
+    """A statement of its own: one that waited for the lock would still see what was before it."""
+    await conn.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended('artifacts:' || $1, 0))", tier
     )

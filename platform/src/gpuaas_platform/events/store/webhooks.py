@@ -72,7 +72,11 @@ async def hook_add(conn: Connection, row: HookRow) -> Record:
 
 
 async def hook_count(conn: Connection, place: Place) -> int:
-    """How many webhooks a project, or a tenant itself, has."""
+    """How many webhooks a project, or a tenant itself, has; others wait until this has ended."""
+    await conn.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended('webhooks:' || $1, 0))",
+        place.project_id or place.org_id,
+    )
     return int(
         await conn.fetchval(
             "SELECT count(*) FROM webhooks"
