@@ -11,7 +11,17 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from gpuaas_contract.common import Input, Model, Name, Text
+from gpuaas_contract.common import (
+    CorrelationId,
+    Input,
+    Maker,
+    Model,
+    Name,
+    OrgId,
+    ProjectId,
+    Revision,
+    Text,
+)
 from gpuaas_contract.policy import Decision
 from gpuaas_contract.states import ArtifactStatus, ArtifactTrust
 
@@ -99,13 +109,26 @@ class ArtifactSourceCreate(Input):
     """A new source. An OCI source has an address; a blob source is given one by the platform."""
 
     name: Name
-    kind: ArtifactKind = ArtifactKind.BLOB
-    description: Text = ""
-    address: OciAddress | None = None
+    kind: Annotated[
+        ArtifactKind,
+        Field(description="Content is uploaded (`blob`) or pulled from a registry (`oci`)"),
+    ] = ArtifactKind.BLOB
+    description: Annotated[Text, Field(description="What it holds")] = ""
+    address: Annotated[
+        OciAddress | None, Field(description="Registry and repository; of an OCI source alone")
+    ] = None
     plain_http: Annotated[bool, Field(description="The registry does not speak TLS")] = False
-    username: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    username: Annotated[
+        str | None, Field(min_length=1, max_length=200, description="To sign in at the registry")
+    ] = None
     password: Annotated[
-        str | None, Field(min_length=1, max_length=4000, json_schema_extra={"writeOnly": True})
+        str | None,
+        Field(
+            min_length=1,
+            max_length=4000,
+            json_schema_extra={"writeOnly": True},
+            description="To sign in at the registry; never shown again",
+        ),
     ] = None
     signature_required: Annotated[
         bool, Field(description="Only what is verified is resolved and delivered")
@@ -118,15 +141,27 @@ class ArtifactSourceCreate(Input):
 class ArtifactSourceUpdate(Input):
     """What is to change; what is left out stays."""
 
-    description: Text | None = None
-    signature_required: bool | None = None
-    project_publish: bool | None = None
+    description: Annotated[Text | None, Field(description="What it holds")] = None
+    signature_required: Annotated[
+        bool | None, Field(description="Only what is verified is resolved and delivered")
+    ] = None
+    project_publish: Annotated[
+        bool | None, Field(description="Whoever may publish in a project may publish here")
+    ] = None
     enabled: Annotated[
         bool | None, Field(description="Off: nothing is published, resolved or delivered")
     ] = None
-    username: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    username: Annotated[
+        str | None, Field(min_length=1, max_length=200, description="To sign in at the registry")
+    ] = None
     password: Annotated[
-        str | None, Field(min_length=1, max_length=4000, json_schema_extra={"writeOnly": True})
+        str | None,
+        Field(
+            min_length=1,
+            max_length=4000,
+            json_schema_extra={"writeOnly": True},
+            description="To sign in at the registry; never shown again",
+        ),
     ] = None
 
 
@@ -134,7 +169,7 @@ class ArtifactSource(Model):
     """Where artifacts come from: shared by the platform (no `org_id`), or one tenant's."""
 
     id: str
-    org_id: str | None
+    org_id: Annotated[str | None, Field(description="Null: shared by the platform")]
     name: str
     kind: ArtifactKind
     address: Annotated[
@@ -149,11 +184,11 @@ class ArtifactSource(Model):
     username: str | None
     signature_required: bool
     project_publish: bool
-    enabled: bool
+    enabled: Annotated[bool, Field(description="Off: nothing is published, resolved or delivered")]
     bytes_used: Annotated[int, Field(description="What is stored or reserved by uploads")]
-    revision: int
-    created_by: str
-    correlation_id: str
+    revision: Revision
+    created_by: Maker
+    correlation_id: CorrelationId
     created_at: datetime
 
 
@@ -182,15 +217,15 @@ class ArtifactKey(Model):
     fingerprint: Annotated[str, Field(description="SHA-256 of the key in DER, hexadecimal")]
     status: KeyStatus
     revoke_reason: str
-    created_by: str
-    correlation_id: str
+    created_by: Maker
+    correlation_id: CorrelationId
     created_at: datetime
 
 
 class ArtifactKeyRevoke(Input):
     """Trust a key no longer."""
 
-    reason: Reason
+    reason: Annotated[Reason, Field(description="Why; shown at the key")]
     distrust: Annotated[
         bool,
         Field(description="What it vouched for is revoked too; else it is unverified again"),
@@ -203,15 +238,22 @@ class ArtifactCreate(Input):
     name: ArtifactName
     version: ArtifactVersion
     platform: ArtifactPlatform = ANY_PLATFORM
-    description: Text = ""
-    media_type: MediaType = CONTENT_MEDIA_TYPE
+    description: Annotated[Text, Field(description="What it is")] = ""
+    media_type: Annotated[MediaType, Field(description="Of the file")] = CONTENT_MEDIA_TYPE
     digest: Annotated[
         Digest, Field(description="Of the file; in an OCI source, of the manifest to pull")
     ]
     size: Annotated[
         int | None, Field(ge=1, description="Of the file in bytes; left out in an OCI source")
     ] = None
-    part_size: Annotated[int, Field(ge=PART_BYTES_MIN, le=PART_BYTES_MAX)] = PART_BYTES_MAX
+    part_size: Annotated[
+        int,
+        Field(
+            ge=PART_BYTES_MIN,
+            le=PART_BYTES_MAX,
+            description="Bytes of each part of the upload; the last may be smaller",
+        ),
+    ] = PART_BYTES_MAX
     signature: Annotated[
         Signature | None, Field(description="Over the file, or over the manifest; can follow")
     ] = None
@@ -223,7 +265,7 @@ class Artifact(Model):
     id: str
     org_id: str | None
     source_id: str
-    source_address: str
+    source_address: Annotated[str, Field(description="What policies name its source by")]
     kind: ArtifactKind
     name: str
     version: str
@@ -237,16 +279,18 @@ class Artifact(Model):
     reference: Annotated[str | None, Field(description="Digest of the OCI manifest it is made of")]
     status: ArtifactStatus
     status_reason: str
-    trust: ArtifactTrust
+    trust: Annotated[ArtifactTrust, Field(description="Whether a trusted key has vouched for it")]
     trust_reason: str
     key_id: Annotated[str | None, Field(description="The trusted key that verified it")]
-    channels: list[str]
+    channels: Annotated[
+        list[str], Field(description="What it can be asked for by, instead of its version")
+    ]
     expires_at: Annotated[
         datetime | None, Field(description="An intent whose content has not come by then fails")
     ]
-    revision: int
-    created_by: str
-    correlation_id: str
+    revision: Revision
+    created_by: Maker
+    correlation_id: CorrelationId
     created_at: datetime
     published_at: datetime | None
 
@@ -284,25 +328,28 @@ class ArtifactSign(Input):
 class ArtifactPromote(Input):
     """Let a channel point at an artifact: whoever asks for the channel gets it."""
 
-    channel: Annotated[Name, Field(examples=["stable"])] = "stable"
+    channel: Annotated[
+        Name,
+        Field(examples=["stable"], description="What it is asked for by, instead of a version"),
+    ] = "stable"
 
 
 class ArtifactDeprecate(Input):
     """Still there, but not for anything new."""
 
-    message: Reason
+    message: Annotated[Reason, Field(description="Why, and what to take instead")]
 
 
 class ArtifactRetire(Input):
     """The end: the content is deleted, its record stays."""
 
-    reason: Reason
+    reason: Annotated[Reason, Field(description="Why; shown at the artifact")]
 
 
 class ArtifactRevoke(Input):
     """It must not be used anywhere: distrusted and retired at once."""
 
-    reason: Reason
+    reason: Annotated[Reason, Field(description="Why; shown at the artifact")]
 
 
 class ArtifactConsidered(Model):
@@ -324,27 +371,35 @@ class ArtifactResolution(Model):
     artifact: Artifact
     decision: Annotated[Decision, Field(description="Why policy allows the source")]
     warnings: list[str]
-    considered: list[ArtifactConsidered]
+    considered: Annotated[
+        list[ArtifactConsidered],
+        Field(description="What has the name, and why each was taken or not"),
+    ]
 
 
 class ArtifactDeliveryCreate(Input):
     """A URL wanted by which the machine of an allocation fetches one artifact."""
 
-    artifact_id: Annotated[str, Field(max_length=64)]
+    artifact_id: Annotated[str, Field(max_length=64, description="What is to be fetched")]
     purpose: Annotated[
         str, Field(max_length=128, description="The task or step it is for", examples=["install"])
     ] = ""
-    ttl_seconds: Annotated[int, Field(ge=DELIVERY_SECONDS_MIN, le=DELIVERY_SECONDS_MAX)] = (
-        DELIVERY_SECONDS
-    )
+    ttl_seconds: Annotated[
+        int,
+        Field(
+            ge=DELIVERY_SECONDS_MIN,
+            le=DELIVERY_SECONDS_MAX,
+            description="How long the URL works; 15 minutes unless said",
+        ),
+    ] = DELIVERY_SECONDS
 
 
 class ArtifactDelivery(Model):
     """That a machine may fetch, or did fetch, an artifact; without what opens it."""
 
     id: str
-    org_id: str
-    project_id: str
+    org_id: OrgId
+    project_id: ProjectId
     allocation_id: str
     artifact_id: str
     name: str
@@ -358,8 +413,8 @@ class ArtifactDelivery(Model):
     last_fetch_at: datetime | None
     last_fetch_from: Annotated[str | None, Field(description="Address it was asked from")]
     finished_at: Annotated[datetime | None, Field(description="When the last byte was first sent")]
-    created_by: str
-    correlation_id: str
+    created_by: Maker
+    correlation_id: CorrelationId
     created_at: datetime
 
 

@@ -37,7 +37,7 @@ class AuditEntry(Model):
 
     id: str
     at: datetime
-    action: str
+    action: Annotated[str, Field(description="What was done or tried: room, noun and verb")]
     outcome: Outcome
     actor_kind: str
     actor_id: str
@@ -48,16 +48,20 @@ class AuditEntry(Model):
     correlation_id: str
     source: Annotated[str, Field(description="Address the request came from")]
     reason: str
-    before_digest: str | None
-    after_digest: str | None
+    before_digest: Annotated[
+        str | None, Field(description="SHA-256 of the thing before; null where there was none")
+    ]
+    after_digest: Annotated[
+        str | None, Field(description="SHA-256 of the thing after; null where there is none")
+    ]
     detail: Json
 
 
 class AuditRecord(AuditEntry):
     """An entry with its place in the chain; absent for the moment before it is chained."""
 
-    seq: int | None = None
-    hash: str | None = None
+    seq: Annotated[int | None, Field(description="Its place in the chain")] = None
+    hash: Annotated[str | None, Field(description="Over this entry and the hash before it")] = None
 
 
 class ChainedEntry(Model):
@@ -75,17 +79,23 @@ Id = Annotated[str, Field(min_length=1, max_length=128)]
 class AuditFilter(Input):
     """Which entries are wanted; every field that is given must match."""
 
-    org_id: Id | None = None
-    project_id: Id | None = None
-    actor_id: Id | None = None
+    org_id: Annotated[Id | None, Field(description="Only of this tenant")] = None
+    project_id: Annotated[Id | None, Field(description="Only of this project")] = None
+    actor_id: Annotated[
+        Id | None, Field(description="Only by this user, service account or node")
+    ] = None
     action: Annotated[
         str | None,
         Field(max_length=200, description="An action, or its first words", examples=["identity"]),
     ] = None
-    outcome: Outcome | None = None
-    target_kind: Id | None = None
-    target_id: Annotated[str | None, Field(min_length=1, max_length=500)] = None
-    correlation_id: Id | None = None
+    outcome: Annotated[Outcome | None, Field(description="Only with this outcome")] = None
+    target_kind: Annotated[
+        Id | None, Field(description="Only about this kind of thing, e.g. `allocation`")
+    ] = None
+    target_id: Annotated[
+        str | None, Field(min_length=1, max_length=500, description="Only about this thing")
+    ] = None
+    correlation_id: Annotated[Id | None, Field(description="Only under this correlation id")] = None
     since: Annotated[AwareDatetime | None, Field(description="Not before")] = None
     until: Annotated[AwareDatetime | None, Field(description="Before")] = None
 
@@ -105,10 +115,10 @@ class ChainHead(Model):
     Keep one outside the platform: a chain cut short or rewritten no longer agrees with it.
     """
 
-    seq: int
-    hash: str
+    seq: Annotated[int, Field(description="Place of the last entry of the chain")]
+    hash: Annotated[str, Field(description="Of that entry, and by it of all before")]
     at: datetime
-    key_id: str
+    key_id: Annotated[str, Field(description="The key that signed")]
     public_key: Annotated[str, Field(description="Ed25519, hexadecimal")]
     signature: Annotated[str, Field(description="Over `gpuaas-audit-head:<seq>:<hash>:<at>`")]
 
@@ -141,9 +151,12 @@ class VerificationQuery(Input):
 class ChainVerification(Model):
     """The outcome of a verification. With `next_after` there is more of the chain to verify."""
 
-    ok: bool
+    ok: Annotated[bool, Field(description="Nothing wrong was found")]
     verified_to: Annotated[int, Field(description="The chain is sound up to here")]
-    next_after: int | None
+    next_after: Annotated[
+        int | None,
+        Field(description="Send it as `after` to verify what follows; null: all is done"),
+    ]
     heads: Annotated[int, Field(description="Heads that agree with the chain")]
     waiting: Annotated[int, Field(description="Entries that wait for their place in the chain")]
     fault: ChainFault | None

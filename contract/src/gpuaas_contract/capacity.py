@@ -11,7 +11,17 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from gpuaas_contract.common import Condition, Input, Model, Name, Text
+from gpuaas_contract.common import (
+    Condition,
+    CorrelationId,
+    Input,
+    Model,
+    Name,
+    OrgId,
+    ProjectId,
+    Revision,
+    Text,
+)
 from gpuaas_contract.states import AllocationStatus
 
 Price = Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=4)]
@@ -33,7 +43,7 @@ class RegionCreate(Input):
     """A place where nodes are."""
 
     name: Name
-    display_name: Annotated[str, Field(min_length=1, max_length=200)]
+    display_name: Annotated[str, Field(min_length=1, max_length=200, description="What people see")]
     provider: Annotated[
         Name,
         Field(
@@ -50,7 +60,9 @@ class Region(Model):
     id: str
     name: str
     display_name: str
-    provider: str
+    provider: Annotated[
+        str, Field(description="`enrolled`, or the provider that makes its machines")
+    ]
     created_at: datetime
 
 
@@ -58,20 +70,28 @@ class SkuCreate(Input):
     """A kind of machine with its price."""
 
     name: Name
-    display_name: Annotated[str, Field(min_length=1, max_length=200)]
-    cpus: Annotated[int, Field(ge=1, le=4096)]
-    memory_mib: Annotated[int, Field(ge=1, le=67_108_864)]
-    gpus: Annotated[int, Field(ge=0, le=64)] = 0
-    gpu_model: Annotated[str, Field(max_length=100)] = ""
-    price_per_hour: Price
+    display_name: Annotated[str, Field(min_length=1, max_length=200, description="What people see")]
+    cpus: Annotated[int, Field(ge=1, le=4096, description="Processors of one machine")]
+    memory_mib: Annotated[
+        int, Field(ge=1, le=67_108_864, description="Memory of one machine, in MiB")
+    ]
+    gpus: Annotated[int, Field(ge=0, le=64, description="GPUs of one machine")] = 0
+    gpu_model: Annotated[
+        str, Field(max_length=100, description="As people know it, e.g. `H200`")
+    ] = ""
+    price_per_hour: Annotated[
+        Price, Field(description="Of one machine, while an allocation holds it")
+    ]
     currency: Currency = "EUR"
 
 
 class SkuUpdate(Input):
     """A new price; what is billed already keeps the price it had."""
 
-    price_per_hour: Price | None = None
-    display_name: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    price_per_hour: Annotated[Price | None, Field(description="Of one machine, from now on")] = None
+    display_name: Annotated[
+        str | None, Field(min_length=1, max_length=200, description="What people see")
+    ] = None
 
 
 class Sku(Model):
@@ -86,7 +106,7 @@ class Sku(Model):
     gpu_model: str
     price_per_hour: Decimal
     currency: str
-    revision: int
+    revision: Revision
     created_at: datetime
 
 
@@ -94,9 +114,16 @@ class NodeCreate(Input):
     """An existing host, made known by an administrator with the host keys to expect."""
 
     name: Name
-    region: Name
-    sku: Name
-    address: Annotated[str, Field(min_length=1, max_length=253)]
+    region: Annotated[Name, Field(description="Name of the region it stands in")]
+    sku: Annotated[Name, Field(description="Name of its kind of machine")]
+    address: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=253,
+            description="Where its sshd is reached: a host name or an IP address",
+        ),
+    ]
     host_keys: Annotated[
         list[
             Annotated[
@@ -110,8 +137,10 @@ class NodeCreate(Input):
 class NodeUpdate(Input):
     """Cordon a node (no new allocation lands on it) or open it again."""
 
-    status: NodeStatus
-    reason: Text = ""
+    status: Annotated[
+        NodeStatus, Field(description="`cordoned`: given out no more; `ready`: given out again")
+    ]
+    reason: Annotated[Text, Field(description="Why; shown beside the status")] = ""
 
 
 class Node(Model):
@@ -121,13 +150,15 @@ class Node(Model):
     name: str
     region: str
     sku: str
-    provider: str
+    provider: Annotated[str, Field(description="`enrolled`, or the provider that made it")]
     status: NodeStatus
-    status_reason: str
-    address: str
-    host_keys: list[str]
-    allocation_id: str | None
-    revision: int
+    status_reason: Annotated[str, Field(description="Why it was cordoned")]
+    address: Annotated[str, Field(description="Where its sshd is reached")]
+    host_keys: Annotated[list[str], Field(description="SSH host keys it must show")]
+    allocation_id: Annotated[
+        str | None, Field(description="The allocation that holds it; null while it is free")
+    ]
+    revision: Revision
     created_at: datetime
     agent_version: Annotated[str | None, Field(description="Null without an agent")] = None
     last_seen_at: Annotated[datetime | None, Field(description="When its agent last spoke")] = None
@@ -144,11 +175,17 @@ class AllocationCreate(Input):
     """A machine wanted. `node_id` is for administrators; everybody else is placed."""
 
     name: Name
-    sku: Name
-    region: Name
-    node_id: Annotated[str | None, Field(max_length=64)] = None
-    scheduler_type: Annotated[str, Field(max_length=64)] = ""
-    integration: Metadata = Field(default_factory=dict)
+    sku: Annotated[Name, Field(description="Name of the kind of machine")]
+    region: Annotated[Name, Field(description="Name of the region")]
+    node_id: Annotated[
+        str | None, Field(max_length=64, description="A certain machine; for administrators")
+    ] = None
+    scheduler_type: Annotated[
+        str, Field(max_length=64, description="Stored for whoever integrates, never interpreted")
+    ] = ""
+    integration: Annotated[
+        Metadata, Field(description="Stored for whoever integrates, never interpreted")
+    ] = Field(default_factory=dict)
 
 
 class Allocation(Model):
@@ -156,34 +193,48 @@ class Allocation(Model):
 
     id: str
     name: str
-    org_id: str
-    project_id: str
+    org_id: OrgId
+    project_id: ProjectId
     sku: str
     region: str
     status: AllocationStatus
-    status_reason: str
-    address: str | None
-    host_keys: list[str]
-    bound_instance_id: str | None
+    status_reason: Annotated[
+        str, Field(description="Why it is so, where there is something to say")
+    ]
+    address: Annotated[
+        str | None, Field(description="Where its sshd is reached; null until there is a machine")
+    ]
+    host_keys: Annotated[list[str], Field(description="SSH host keys the machine must show")]
+    bound_instance_id: Annotated[
+        str | None, Field(description="The app instance that uses it; null while none does")
+    ]
     scheduler_type: str
     integration: dict[str, Any]
-    revision: int
-    correlation_id: str
+    revision: Revision
+    correlation_id: CorrelationId
     created_at: datetime
 
 
 class QuotaSet(Input):
     """How many allocations of a SKU (or `*`: of all) may be held at once."""
 
-    sku: Annotated[str, Field(pattern=r"^(\*|[a-z][a-z0-9-]{0,62})$")] = "*"
-    limit: Annotated[int, Field(ge=0, le=1_000_000)]
+    sku: Annotated[
+        str,
+        Field(
+            pattern=r"^(\*|[a-z][a-z0-9-]{0,62})$",
+            description="Name of a kind of machine; `*` for all together",
+        ),
+    ] = "*"
+    limit: Annotated[
+        int, Field(ge=0, le=1_000_000, description="Allocations that may be held at once; 0: none")
+    ]
 
 
 class Quota(Model):
     """A quota with its present use."""
 
-    org_id: str
-    project_id: str | None
-    sku: str
-    limit: int
-    used: int
+    org_id: OrgId
+    project_id: Annotated[str | None, Field(description="Null: it holds for the whole tenant")]
+    sku: Annotated[str, Field(description="A kind of machine; `*`: all together")]
+    limit: Annotated[int, Field(description="Allocations that may be held at once")]
+    used: Annotated[int, Field(description="Allocations held now")]

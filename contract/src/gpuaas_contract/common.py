@@ -29,6 +29,14 @@ Name = Annotated[
 ]
 Text = Annotated[str, Field(max_length=2000)]
 Json = dict[str, Any]
+# Fields that many answers have.
+OrgId = Annotated[str, Field(description="Id of the tenant")]
+ProjectId = Annotated[str, Field(description="Id of the project")]
+Maker = Annotated[str, Field(description="Id of the user or service account that asked for it")]
+Revision = Annotated[int, Field(description="Grows with every change")]
+CorrelationId = Annotated[
+    str, Field(description="Of the request that caused it; a timeline tells the rest")
+]
 
 T = TypeVar("T")
 
@@ -49,7 +57,9 @@ class Page(Model, Generic[T]):
     """One page of a list. `next_cursor` is absent on the last page."""
 
     items: list[T]
-    next_cursor: str | None = None
+    next_cursor: Annotated[
+        str | None, Field(description="Send it as `cursor` for the next page; null on the last")
+    ] = None
 
     @classmethod
     def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
@@ -68,9 +78,13 @@ class ScopeKind(StrEnum):
 class Scope(Model):
     """A place in the tenancy tree. `org_id` is the tenant's id."""
 
-    kind: ScopeKind
-    org_id: str | None = None
-    project_id: str | None = None
+    kind: Annotated[ScopeKind, Field(description="Which of the three levels is meant")]
+    org_id: Annotated[
+        str | None, Field(description="The tenant; of a tenant's or a project's scope")
+    ] = None
+    project_id: Annotated[
+        str | None, Field(description="The project; of a project's scope alone")
+    ] = None
 
 
 class Severity(StrEnum):
@@ -85,7 +99,7 @@ class Condition(Model):
     """A fact beside a status: what holds, since when, why, and what to do about it."""
 
     type: Annotated[str, Field(examples=["unreachable", "controller_absent"])]
-    since: datetime
-    reason: str = ""
-    message: str = ""
-    next_action: str = ""
+    since: Annotated[datetime, Field(description="How long it has held")]
+    reason: Annotated[str, Field(description="Why, in a word for programs")] = ""
+    message: Annotated[str, Field(description="Why, in words for people")] = ""
+    next_action: Annotated[str, Field(description="What to do about it")] = ""

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, field_validator
 
-from gpuaas_contract.common import Input, Model, Name, Text
+from gpuaas_contract.common import CorrelationId, Input, Maker, Model, Name, OrgId, ProjectId, Text
 from gpuaas_contract.errors import ErrorCode
 
 GRANT_SECONDS_MIN: Final = 60
@@ -73,7 +73,9 @@ class SshCa(Model):
 class CaRotate(Input):
     """Let the upcoming key sign from now on."""
 
-    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+    reason: Annotated[
+        str, Field(min_length=1, max_length=2000, description="Why; kept in the audit log")
+    ]
     distrust: Annotated[
         bool,
         Field(description="The current key is lost: certificates it signed end with this, too"),
@@ -95,7 +97,12 @@ class AccessGrantCreate(Input):
     """A certificate wanted for the machine of an allocation."""
 
     public_key: SshPublicKey
-    ttl_seconds: Annotated[int, Field(ge=GRANT_SECONDS_MIN, le=GRANT_SECONDS_MAX)] = GRANT_SECONDS
+    ttl_seconds: Annotated[
+        int,
+        Field(
+            ge=GRANT_SECONDS_MIN, le=GRANT_SECONDS_MAX, description="How long it opens the machine"
+        ),
+    ] = GRANT_SECONDS
     source_address: Annotated[
         list[IPv4Network | IPv6Network],
         Field(max_length=16, description="Networks it can be used from; everywhere if empty"),
@@ -119,7 +126,12 @@ class AccessGrantsCreate(AccessGrantCreate):
 
     allocation_ids: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=64)]],
-        Field(min_length=1, max_length=GRANTS_MAX, json_schema_extra={"uniqueItems": True}),
+        Field(
+            min_length=1,
+            max_length=GRANTS_MAX,
+            json_schema_extra={"uniqueItems": True},
+            description="Whose machines; each gets a certificate of its own",
+        ),
     ]
 
     @field_validator("allocation_ids")
@@ -134,14 +146,14 @@ class AccessGrant(Model):
     """A certificate that was given out."""
 
     id: str
-    org_id: str
-    project_id: str
+    org_id: OrgId
+    project_id: ProjectId
     allocation_id: str
-    serial: int
-    principal: str
+    serial: Annotated[int, Field(description="Of the certificate; what revocation lists name")]
+    principal: Annotated[str, Field(description="What the machine's sshd compares")]
     login: GrantLogin
     username: Annotated[str, Field(description="As whom to log in")]
-    ca_key_id: str
+    ca_key_id: Annotated[str, Field(description="The authority's key that signed it")]
     fingerprint: Annotated[str, Field(description="Of the public key it was made for")]
     source_address: list[str]
     force_command: str | None
@@ -150,8 +162,8 @@ class AccessGrant(Model):
     valid_before: datetime
     revoked_at: datetime | None
     revoke_reason: str
-    created_by: str
-    correlation_id: str
+    created_by: Maker
+    correlation_id: CorrelationId
     created_at: datetime
 
 
@@ -184,7 +196,7 @@ class AccessGrantsIssued(Model):
 class AccessGrantRevoke(Input):
     """End a certificate before its time."""
 
-    reason: Text = ""
+    reason: Annotated[Text, Field(description="Why; kept in the audit log")] = ""
 
 
 class CustodyStatus(StrEnum):
@@ -207,37 +219,51 @@ class AccessCredentialCreate(Input):
     """A private key for hosts that cannot trust the authority; it is never shown again."""
 
     name: Name
-    username: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]
+    username: Annotated[
+        str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$", description="As whom the key logs in")
+    ]
     private_key: PrivateKey
-    deliveries_max: Annotated[int, Field(ge=1, le=100_000)] = 1000
-    expires_in_seconds: Annotated[int, Field(ge=60, le=366 * 86_400)] = 90 * 86_400
+    deliveries_max: Annotated[
+        int, Field(ge=1, le=100_000, description="How often it may be given out")
+    ] = 1000
+    expires_in_seconds: Annotated[
+        int,
+        Field(
+            ge=60,
+            le=366 * 86_400,
+            description="It ends by itself after this long; 90 days unless said",
+        ),
+    ] = 90 * 86_400
 
 
 class AccessCredentialRotate(Input):
     """The key that takes over; the one before can be delivered for a while longer."""
 
     private_key: PrivateKey
-    overlap_seconds: Annotated[int, Field(ge=0, le=7 * 86_400)] = 0
+    overlap_seconds: Annotated[
+        int,
+        Field(ge=0, le=7 * 86_400, description="How long the key before can still be delivered"),
+    ] = 0
 
 
 class AccessCredential(Model):
     """A private key in custody, without the key."""
 
     id: str
-    org_id: str
-    project_id: str
+    org_id: OrgId
+    project_id: ProjectId
     name: str
     username: str
     public_key: str
     fingerprint: str
     status: CustodyStatus
-    predecessor_id: str | None
-    deliveries: int
-    deliveries_max: int
+    predecessor_id: Annotated[str | None, Field(description="The key it took over from")]
+    deliveries: Annotated[int, Field(description="How often it was given out")]
+    deliveries_max: Annotated[int, Field(description="How often it may be given out")]
     expires_at: datetime
-    ended_reason: str
-    created_by: str
-    correlation_id: str
+    ended_reason: Annotated[str, Field(description="Why it ended")]
+    created_by: Maker
+    correlation_id: CorrelationId
     created_at: datetime
 
 
@@ -262,7 +288,9 @@ class SecretRandom(Input):
     """A value nobody has seen, made by the platform."""
 
     length: Annotated[int, Field(ge=16, le=4096, description="Random bytes")] = 32
-    encoding: SecretEncoding = SecretEncoding.BASE64URL
+    encoding: Annotated[
+        SecretEncoding, Field(description="How the random bytes are written down")
+    ] = SecretEncoding.BASE64URL
     template: Annotated[
         str,
         Field(max_length=16_384, description="Text around it; `{secret}` stands for the value"),
@@ -273,9 +301,17 @@ class SecretSource(Input):
     """Where a value comes from: given here, once, or made at random."""
 
     value: Annotated[
-        str | None, Field(min_length=1, max_length=65_536, json_schema_extra={"writeOnly": True})
+        str | None,
+        Field(
+            min_length=1,
+            max_length=65_536,
+            json_schema_extra={"writeOnly": True},
+            description="The value itself; never shown again. Or ask for `random`",
+        ),
     ] = None
-    random: SecretRandom | None = None
+    random: Annotated[
+        SecretRandom | None, Field(description="A value made by the platform. Or give `value`")
+    ] = None
 
 
 class RuntimeSecretCreate(SecretSource):
@@ -290,22 +326,29 @@ class RuntimeSecretCreate(SecretSource):
 class RuntimeSecretRotate(SecretSource):
     """The next version; the ones before cannot be delivered any more."""
 
-    lease_seconds: Annotated[int | None, Field(ge=60, le=366 * 86_400)] = None
+    lease_seconds: Annotated[
+        int | None,
+        Field(
+            ge=60,
+            le=366 * 86_400,
+            description="It ends by itself after this long; never when left out",
+        ),
+    ] = None
 
 
 class RuntimeSecret(Model):
     """A secret of a project, without its value."""
 
     id: str
-    org_id: str
-    project_id: str
+    org_id: OrgId
+    project_id: ProjectId
     name: str
     status: CustodyStatus
-    version: int
-    expires_at: datetime | None
-    ended_reason: str
-    created_by: str
-    correlation_id: str
+    version: Annotated[int, Field(description="Grows with every rotation")]
+    expires_at: Annotated[datetime | None, Field(description="When it ends by itself; null: never")]
+    ended_reason: Annotated[str, Field(description="Why it ended")]
+    created_by: Maker
+    correlation_id: CorrelationId
     created_at: datetime
 
 
@@ -326,4 +369,4 @@ class RuntimeSecretDelivered(Model):
 class CustodyRevoke(Input):
     """End something kept in custody; its value is deleted."""
 
-    reason: Text = ""
+    reason: Annotated[Text, Field(description="Why; kept in the audit log")] = ""

@@ -50,8 +50,8 @@ class DeviceSignIn(Model):
     """A terminal's sign-in, as the person sees it who is asked to let it in."""
 
     id: str
-    user_code: str
-    name: str
+    user_code: Annotated[str, Field(description="What the terminal shows, to be compared")]
+    name: Annotated[str, Field(description="What the terminal calls itself")]
     source: Annotated[str, Field(description="Address the terminal asked from")]
     token_seconds: Annotated[int, Field(description="How long its token will live")]
     status: DeviceSignInStatus
@@ -64,7 +64,9 @@ class DeviceSignInBegun(Model):
 
     id: str
     secret: Annotated[str, Field(description="Redeems it; the terminal's alone")]
-    user_code: Annotated[str, Field(examples=["WDJB-MJHT"])]
+    user_code: Annotated[
+        str, Field(examples=["WDJB-MJHT"], description="For the person to type or compare")
+    ]
     verification_url: Annotated[str, Field(description="Page for the person, with the code")]
     interval_seconds: Annotated[int, Field(description="How long to wait between looks")]
     expires_at: datetime
@@ -73,14 +75,22 @@ class DeviceSignInBegun(Model):
 class DeviceSignInDecision(Input):
     """Whether the terminal is let in, as the person who decides."""
 
-    approve: bool
+    approve: Annotated[
+        bool, Field(description="True lets the terminal in as you; false turns it away")
+    ]
 
 
 class DeviceSignInRedeem(Input):
     """The secret of a terminal's sign-in."""
 
     secret: Annotated[
-        str, Field(min_length=1, max_length=200, json_schema_extra={"writeOnly": True})
+        str,
+        Field(
+            min_length=1,
+            max_length=200,
+            json_schema_extra={"writeOnly": True},
+            description="The one that was shown when the sign-in began",
+        ),
     ]
 
 

@@ -39,7 +39,7 @@ class EventData(Model):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    correlation_id: str
+    correlation_id: Annotated[str, Field(description="Of the request that caused it")]
     org_id: str | None
     project_id: str | None
     app_slug: str | None
@@ -53,7 +53,7 @@ class CloudEvent(Model):
 
     specversion: Literal["1.0"]
     id: Annotated[str, Field(description="The same event always has the same id")]
-    source: str
+    source: Annotated[str, Field(description="The platform's address")]
     type: Annotated[str, Field(examples=["apps.instance.running"])]
     subject: Annotated[str, Field(description="Id of what the event is about")]
     time: datetime
@@ -61,24 +61,28 @@ class CloudEvent(Model):
     sequence: Annotated[
         str, Field(description="Place in the platform's one order of events; resume behind it")
     ]
-    correlationid: str
+    correlationid: Annotated[str, Field(description="Of the request that caused it")]
     orgid: str | None = None
     projectid: str | None = None
     appslug: str | None = None
     appinstanceid: str | None = None
-    traceparent: str | None = None
+    traceparent: Annotated[
+        str | None, Field(description="W3C trace context of the request that caused it")
+    ] = None
     data: EventData
 
 
 class EventFilter(Input):
     """Which events are wanted; every field that is given must match."""
 
-    type: Types = []
-    org_id: Id | None = None
-    project_id: Id | None = None
-    app_slug: Id | None = None
-    app_instance_id: Id | None = None
-    correlation_id: Id | None = None
+    type: Annotated[
+        Types, Field(description="Only of these types; each a type or its first words")
+    ] = []
+    org_id: Annotated[Id | None, Field(description="Only of this tenant")] = None
+    project_id: Annotated[Id | None, Field(description="Only of this project")] = None
+    app_slug: Annotated[Id | None, Field(description="Only of this app")] = None
+    app_instance_id: Annotated[Id | None, Field(description="Only of this instance")] = None
+    correlation_id: Annotated[Id | None, Field(description="Only under this correlation id")] = None
 
 
 class EventListQuery(EventFilter):
@@ -103,8 +107,8 @@ class EventStreamQuery(EventFilter):
 class StreamGap(Model):
     """Data of the stream's own event `stream.gap`: what came between is no longer kept."""
 
-    after: int
-    first_kept: int
+    after: Annotated[int, Field(description="The sequence that was asked for")]
+    first_kept: Annotated[int, Field(description="The first sequence that can still be read")]
 
 
 class WebhookStatus(StrEnum):
@@ -126,9 +130,11 @@ class DeliveryStatus(StrEnum):
 class WebhookFilter(Input):
     """Which events of its project or tenant a webhook takes."""
 
-    types: Types = []
-    app_slug: Id | None = None
-    app_instance_id: Id | None = None
+    types: Annotated[
+        Types, Field(description="Only of these types, or their first words; all when empty")
+    ] = []
+    app_slug: Annotated[Id | None, Field(description="Only of this app")] = None
+    app_instance_id: Annotated[Id | None, Field(description="Only of this instance")] = None
 
 
 Url = Annotated[
@@ -142,18 +148,25 @@ Url = Annotated[
 class WebhookCreate(Input):
     """A new webhook. Its secret is made by the platform and shown once, in the answer."""
 
-    url: Url
-    description: Text = ""
-    filter: WebhookFilter = WebhookFilter()
+    url: Annotated[Url, Field(description="Where events are sent by POST")]
+    description: Annotated[Text, Field(description="What it is for")] = ""
+    filter: Annotated[
+        WebhookFilter, Field(description="Which events it gets; all of its place unless narrowed")
+    ] = WebhookFilter()
 
 
 class WebhookUpdate(Input):
     """Changes of a webhook; what is not given stays. Enabling clears its failures."""
 
-    url: Url | None = None
-    description: Text | None = None
-    filter: WebhookFilter | None = None
-    status: WebhookStatus | None = None
+    url: Annotated[Url | None, Field(description="Where events are sent from now on")] = None
+    description: Annotated[Text | None, Field(description="What it is for")] = None
+    filter: Annotated[
+        WebhookFilter | None, Field(description="Which events it gets; replaces the one before")
+    ] = None
+    status: Annotated[
+        WebhookStatus | None,
+        Field(description="`disabled` stops it; `active` lets it go on and clears failures"),
+    ] = None
 
 
 class Webhook(Model):
@@ -161,14 +174,16 @@ class Webhook(Model):
 
     id: str
     org_id: str
-    project_id: str | None
+    project_id: Annotated[
+        str | None, Field(description="Null: it gets the events of the whole tenant")
+    ]
     url: str
     description: str
     filter: WebhookFilter
     status: WebhookStatus
-    disabled_reason: str
+    disabled_reason: Annotated[str, Field(description="Why it is disabled")]
     delivered_sequence: Annotated[int, Field(description="Events up to here are dealt with")]
-    failing_since: datetime | None
+    failing_since: Annotated[datetime | None, Field(description="When its failures in a row began")]
     failures: Annotated[int, Field(description="Failed attempts in a row")]
     next_attempt_at: datetime | None
     last_error: str
@@ -194,8 +209,10 @@ class WebhookDelivery(Model):
     sequence: int
     status: DeliveryStatus
     attempts: int
-    response_status: int | None
-    error: str
+    response_status: Annotated[
+        int | None, Field(description="HTTP status of the last answer; null: there was none")
+    ]
+    error: Annotated[str, Field(description="Why the last attempt failed")]
     at: datetime
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from gpuaas_contract import headers
-from gpuaas_contract.common import Input, Model, Name, Scope
+from gpuaas_contract.common import Input, Maker, Model, Name, OrgId, ProjectId, Revision, Scope
 from gpuaas_contract.permissions import Permission
 
 KEY_PREFIX: Final = "gpk"
@@ -55,8 +55,8 @@ class Tenant(Model):
     id: str
     name: str
     display_name: str
-    active: bool
-    revision: int
+    active: Annotated[bool, Field(description="False: none of its people are let in")]
+    revision: Revision
     created_at: datetime
 
 
@@ -64,7 +64,9 @@ class TenantCreate(Input):
     """A new tenant, with its first administrator if named."""
 
     name: Name
-    display_name: DisplayName | None = None
+    display_name: Annotated[
+        DisplayName | None, Field(description="What people see; the name when left out")
+    ] = None
     admin_user_id: Annotated[
         Identifier | None,
         Field(description="Who becomes its first tenant_admin; may be the caller"),
@@ -74,19 +76,21 @@ class TenantCreate(Input):
 class TenantUpdate(Input):
     """What of a tenant may change. An inactive tenant lets none of its people in."""
 
-    display_name: DisplayName | None = None
-    active: bool | None = None
+    display_name: Annotated[
+        DisplayName | None, Field(description="What people see instead of the name")
+    ] = None
+    active: Annotated[bool | None, Field(description="False: none of its people are let in")] = None
 
 
 class Project(Model):
     """A boundary inside a tenant: what runs, who works on it, what it costs."""
 
     id: str
-    org_id: str
+    org_id: OrgId
     name: str
     display_name: str
-    active: bool
-    revision: int
+    active: Annotated[bool, Field(description="False: none of its members are let in")]
+    revision: Revision
     created_at: datetime
 
 
@@ -94,14 +98,20 @@ class ProjectCreate(Input):
     """A new project of a tenant."""
 
     name: Name
-    display_name: DisplayName | None = None
+    display_name: Annotated[
+        DisplayName | None, Field(description="What people see; the name when left out")
+    ] = None
 
 
 class ProjectUpdate(Input):
     """What of a project may change. An inactive project admits none of its members."""
 
-    display_name: DisplayName | None = None
-    active: bool | None = None
+    display_name: Annotated[
+        DisplayName | None, Field(description="What people see instead of the name")
+    ] = None
+    active: Annotated[bool | None, Field(description="False: none of its members are let in")] = (
+        None
+    )
 
 
 class User(Model):
@@ -109,12 +119,16 @@ class User(Model):
 
     id: str
     number: Annotated[int, Field(description="Small, stable, never given to anybody else")]
-    org_id: str | None
+    org_id: Annotated[
+        str | None, Field(description="The tenant that manages the account; null: the platform")
+    ]
     email: str
     display_name: str
-    active: bool
-    has_password: bool
-    revision: int
+    active: Annotated[bool, Field(description="False: they are not let in")]
+    has_password: Annotated[
+        bool, Field(description="False: they sign in through the organisation's provider")
+    ]
+    revision: Revision
     created_at: datetime
     last_sign_in_at: datetime | None
 
@@ -132,32 +146,50 @@ class Person(Model):
     posix_name: Annotated[str, Field(description="Their name on machines")]
     posix_uid: Annotated[int, Field(description="Their number on machines")]
     active: Annotated[bool, Field(description="Whether they are let in; if not, nor by apps")]
-    roles: list[str]
-    permissions: list[Permission]
+    roles: Annotated[list[str], Field(description="Names of roles held in the project")]
+    permissions: Annotated[
+        list[Permission], Field(description="What those roles allow in the project")
+    ]
 
 
 class UserCreate(Input):
     """A new person. Without a password they sign in through the organisation's provider."""
 
-    email: Email
-    display_name: DisplayName | None = None
-    password: Password | None = None
+    email: Annotated[Email, Field(description="They sign in with it; nobody else may have it")]
+    display_name: Annotated[
+        DisplayName | None, Field(description="Their name; what stands before the @ when left out")
+    ] = None
+    password: Annotated[
+        Password | None,
+        Field(description="Left out: they sign in through the organisation's provider"),
+    ] = None
 
 
 class UserUpdate(Input):
     """What of a person may change."""
 
-    email: Email | None = None
-    display_name: DisplayName | None = None
-    active: bool | None = None
+    email: Annotated[
+        Email | None, Field(description="They sign in with it; nobody else may have it")
+    ] = None
+    display_name: Annotated[
+        DisplayName | None, Field(description="Their name, as others see it")
+    ] = None
+    active: Annotated[
+        bool | None, Field(description="False: they are let in no more, from now on")
+    ] = None
 
 
 class PasswordSet(Input):
     """A new password; one's own needs the present one too."""
 
-    password: Password
+    password: Annotated[Password, Field(description="The new one")]
     current_password: Annotated[
-        str | None, Field(max_length=PASSWORD_MAX, json_schema_extra={"writeOnly": True})
+        str | None,
+        Field(
+            max_length=PASSWORD_MAX,
+            json_schema_extra={"writeOnly": True},
+            description="The present one; needed to change one's own",
+        ),
     ] = None
 
 
@@ -165,15 +197,18 @@ class ServiceAccount(Model):
     """An identity for automation. It acts in its own project only."""
 
     id: str
-    org_id: str
-    project_id: str
+    org_id: OrgId
+    project_id: ProjectId
     name: str
     display_name: str
     description: str
-    public_key: str | None
+    public_key: Annotated[
+        str | None,
+        Field(description="Secrets for it are sealed to this key; null: it can read none"),
+    ]
     roles: Annotated[list[str], Field(description="Roles it holds in its project")]
     active: bool
-    revision: int
+    revision: Revision
     created_at: datetime
 
 
@@ -181,9 +216,14 @@ class ServiceAccountCreate(Input):
     """A new service account of a project, with the roles it shall hold there."""
 
     name: Name
-    display_name: DisplayName | None = None
-    description: Description = ""
-    public_key: PublicKey | None = None
+    display_name: Annotated[
+        DisplayName | None, Field(description="What people see; the name when left out")
+    ] = None
+    description: Annotated[Description, Field(description="What it is for")] = ""
+    public_key: Annotated[
+        PublicKey | None,
+        Field(description="X25519 (32 bytes, base64): secrets are sealed to it (HPKE)"),
+    ] = None
     roles: Annotated[
         list[Identifier],
         Field(max_length=16, description="Built-in role names or ids of custom roles"),
@@ -193,9 +233,11 @@ class ServiceAccountCreate(Input):
 class ServiceAccountUpdate(Input):
     """What of a service account may change."""
 
-    display_name: DisplayName | None = None
-    description: Description | None = None
-    active: bool | None = None
+    display_name: Annotated[
+        DisplayName | None, Field(description="What people see instead of the name")
+    ] = None
+    description: Annotated[Description | None, Field(description="What it is for")] = None
+    active: Annotated[bool | None, Field(description="False: it loses its access at once")] = None
 
 
 class PublicKeySet(Input):
@@ -219,8 +261,8 @@ class ServiceAccountKey(Model):
     service_account_id: str
     name: str
     status: KeyStatus
-    predecessor_id: str | None
-    created_by: str
+    predecessor_id: Annotated[str | None, Field(description="The key it replaced")]
+    created_by: Maker
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
@@ -230,10 +272,19 @@ class ServiceAccountKey(Model):
 class ServiceAccountKeyCreate(Input):
     """A new key. Naming a predecessor rotates: the old key works on for `overlap_seconds`."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)] = "key"
-    expires_in_seconds: Annotated[int, Field(ge=60, le=730 * DAY)] = 365 * DAY
-    predecessor_id: Identifier | None = None
-    overlap_seconds: Annotated[int, Field(ge=0, le=30 * DAY)] = DAY
+    name: Annotated[
+        str, Field(min_length=1, max_length=100, description="Tells its keys apart")
+    ] = "key"
+    expires_in_seconds: Annotated[
+        int, Field(ge=60, le=730 * DAY, description="How long it works; a year unless said")
+    ] = 365 * DAY
+    predecessor_id: Annotated[Identifier | None, Field(description="The key it replaces")] = None
+    overlap_seconds: Annotated[
+        int,
+        Field(
+            ge=0, le=30 * DAY, description="How long the replaced key works on; a day unless said"
+        ),
+    ] = DAY
 
 
 class ServiceAccountKeyCreated(ServiceAccountKey):
@@ -251,8 +302,18 @@ class TokenGrantType(StrEnum):
 class TokenExchange(Input):
     """A service account's key in exchange for a short-lived token."""
 
-    grant_type: TokenGrantType = TokenGrantType.SERVICE_ACCOUNT_KEY
-    key: Annotated[str, Field(min_length=1, max_length=200, json_schema_extra={"writeOnly": True})]
+    grant_type: Annotated[TokenGrantType, Field(description="What is exchanged")] = (
+        TokenGrantType.SERVICE_ACCOUNT_KEY
+    )
+    key: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=200,
+            json_schema_extra={"writeOnly": True},
+            description="The key's secret, shown when it was made",
+        ),
+    ]
 
 
 class AccessToken(Model):
@@ -261,11 +322,11 @@ class AccessToken(Model):
     id: str
     access_token: str
     token_type: str = "Bearer"
-    expires_in: int
+    expires_in: Annotated[int, Field(description="Seconds from now")]
     expires_at: datetime
     service_account_id: str
-    org_id: str
-    project_id: str
+    org_id: OrgId
+    project_id: ProjectId
 
 
 class PersonalToken(Model):
@@ -273,8 +334,10 @@ class PersonalToken(Model):
 
     id: str
     name: str
-    permissions: list[Permission] | None
-    scope: Scope | None
+    permissions: Annotated[
+        list[Permission] | None, Field(description="Only these; null: all of its owner's")
+    ]
+    scope: Annotated[Scope | None, Field(description="Only there; null: everywhere its owner may")]
     created_at: datetime
     expires_at: datetime
     revoked_at: datetime | None
@@ -284,10 +347,17 @@ class PersonalToken(Model):
 class PersonalTokenCreate(Input):
     """A new personal token, narrowed to some permissions or to one place if said so."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
-    expires_in_seconds: Annotated[int, Field(ge=60, le=365 * DAY)] = 30 * DAY
-    permissions: Annotated[list[Permission] | None, Field(min_length=1, max_length=200)] = None
-    scope: Scope | None = None
+    name: Annotated[str, Field(min_length=1, max_length=100, description="Tells your tokens apart")]
+    expires_in_seconds: Annotated[
+        int, Field(ge=60, le=365 * DAY, description="How long it works; 30 days unless said")
+    ] = 30 * DAY
+    permissions: Annotated[
+        list[Permission] | None,
+        Field(min_length=1, max_length=200, description="Only these; all of yours when left out"),
+    ] = None
+    scope: Annotated[
+        Scope | None, Field(description="Only there; everywhere you may when left out")
+    ] = None
 
 
 class PersonalTokenCreated(PersonalToken):
@@ -299,8 +369,20 @@ class PersonalTokenCreated(PersonalToken):
 class SignIn(Input):
     """Email and password of a local user."""
 
-    email: Annotated[str, Field(max_length=254)]
-    password: Annotated[str, Field(max_length=PASSWORD_MAX, json_schema_extra={"writeOnly": True})]
+    email: Annotated[
+        str,
+        Field(
+            max_length=254, description="As the account has it; upper and lower case are the same"
+        ),
+    ]
+    password: Annotated[
+        str,
+        Field(
+            max_length=PASSWORD_MAX,
+            json_schema_extra={"writeOnly": True},
+            description="The account's password",
+        ),
+    ]
 
 
 class Session(Model):
@@ -310,19 +392,22 @@ class Session(Model):
     user_id: str
     created_at: datetime
     expires_at: datetime
-    idle_until: datetime
-    current: bool = False
+    idle_until: Annotated[datetime, Field(description="It ends then, unless it is used before")]
+    current: Annotated[bool, Field(description="It is the one that asks")] = False
 
 
 class OidcMethod(Model):
     """Signing in through the organisation's provider."""
 
     name: str
-    start_url: str
+    start_url: Annotated[str, Field(description="Where the browser goes to begin")]
 
 
 class AuthMethods(Model):
     """The ways to sign in here."""
 
-    local: bool
-    oidc: OidcMethod | None
+    local: Annotated[bool, Field(description="With an email address and a password")]
+    oidc: Annotated[
+        OidcMethod | None,
+        Field(description="Through the organisation's provider; null where none is set up"),
+    ]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gpuaas_contract.common import Input, Model, Name, Scope, Text
+from gpuaas_contract.common import Input, Model, Name, Revision, Scope, Text
 from gpuaas_contract.patterns import Pattern
 
 
@@ -40,22 +40,26 @@ class OverlayCreate(Input):
     """A new overlay."""
 
     name: Name
-    description: Text = ""
-    rules: RuleSet
+    description: Annotated[Text, Field(description="Why it is there")] = ""
+    rules: Annotated[
+        RuleSet, Field(description="What may be used, by dimension; one left out is not narrowed")
+    ]
 
 
 class OverlayUpdate(Input):
     """The new content of an overlay, whole."""
 
-    description: Text = ""
-    rules: RuleSet
+    description: Annotated[Text, Field(description="Why it is there")] = ""
+    rules: Annotated[
+        RuleSet, Field(description="All of its rules, by dimension; one left out is not narrowed")
+    ]
 
 
 class OverlayWarning(Model):
     """A rule that does less than it says, told to whoever writes it."""
 
     code: Literal["ineffective", "narrowed", "redundant", "loose"]
-    pointer: str
+    pointer: Annotated[str, Field(description="JSON pointer to the rule")]
     message: str
     overlay_id: Annotated[str | None, Field(description="The overlay in whose shadow it is")] = None
 
@@ -69,7 +73,7 @@ class Overlay(Model):
     scope: Scope
     rules: RuleSet
     warnings: list[OverlayWarning]
-    revision: int
+    revision: Revision
     created_at: datetime
     updated_at: datetime
 
@@ -100,16 +104,18 @@ class Decision(Model):
     decided_by: Annotated[
         RuleRef | None, Field(description="Absent when allowed because no overlay speaks of it")
     ]
-    chain: list[Finding]
+    chain: Annotated[
+        list[Finding], Field(description="What each overlay says, from the platform down")
+    ]
     message: str
 
 
 class EffectiveRules(Model):
     """All overlays of one dimension as one list; `allow` null means everything."""
 
-    allow: list[str] | None
-    deny: list[str]
-    sources: list[RuleRef]
+    allow: Annotated[list[str] | None, Field(description="Only these; null: everything")]
+    deny: Annotated[list[str], Field(description="Never these")]
+    sources: Annotated[list[RuleRef], Field(description="The rules it was made of")]
 
 
 class EffectivePolicy(Model):
@@ -117,4 +123,6 @@ class EffectivePolicy(Model):
 
     scope: Scope
     rules: dict[Dimension, EffectiveRules]
-    decision: Decision | None = None
+    decision: Annotated[Decision | None, Field(description="Of the value that was asked for")] = (
+        None
+    )
