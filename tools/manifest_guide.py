@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gpuaas_contract import manifest, manifest_ui
+from gpuaas_contract import manifest, manifest_life, manifest_ui
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "guides" / "manifest.md"
 BEGIN = "<!-- from gpuaas_contract.manifest: make docs -->"
@@ -47,7 +47,7 @@ def _declared() -> list[str]:
     """Names of the types in the order of the source, the modules' own before borrowed ones."""
     found = [
         (value.__module__ != module.__name__, name)
-        for module in (manifest, manifest_ui)
+        for module in (manifest, manifest_life, manifest_ui)
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, BaseModel | StrEnum)
     ]

@@ -10,7 +10,20 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from gpuaas_contract.common import Condition, Input, Json, Model, Name, Severity, Text
+from gpuaas_contract.common import (
+    Condition,
+    CorrelationId,
+    Input,
+    Json,
+    Maker,
+    Model,
+    Name,
+    OrgId,
+    ProjectId,
+    Revision,
+    Severity,
+    Text,
+)
 from gpuaas_contract.manifest import (
     ControlPlaneScope,
     OperatingMode,
@@ -56,16 +69,16 @@ class Way(StrEnum):
 class NextAction(Model):
     """One thing that can be done now, and on what."""
 
-    action: Way
+    action: Annotated[Way, Field(description="The way out")]
     operation_id: str | None = None
     member_id: str | None = None
-    reason: str = ""
+    reason: Annotated[str, Field(description="Why it is offered")] = ""
 
 
 class AvailableOperation(Model):
     """An operation of the manifest and whether it can be asked for now."""
 
-    kind: str
+    kind: Annotated[str, Field(description="What `kind` of a request names")]
     title: str
     purpose: Purpose
     available: bool
@@ -77,7 +90,7 @@ class AdapterDetail(Model):
 
     summary: str
     severity: Severity
-    detail: Json
+    detail: Annotated[Json, Field(description="Whatever the app reports; its panels read it")]
     reported_at: datetime
 
 
@@ -85,8 +98,10 @@ class Absence(Model):
     """The app's statement that nothing of its runtime is left, with what it looked at."""
 
     runtime_verified_absent: bool
-    evidence: Json
-    stated_by: str
+    evidence: Annotated[Json, Field(description="What it looked at, and what it found")]
+    stated_by: Annotated[
+        str, Field(description="The service account of the controller that said so")
+    ]
     stated_at: datetime
 
 
@@ -109,43 +124,58 @@ class PlacementIntent(Model):
 class InstanceCreate(Input):
     """Deploy an app. `settings` is the input of the version's deploy operation."""
 
-    app_slug: Name
+    app_slug: Annotated[Name, Field(description="Which app of the catalog")]
     version: Annotated[
         SemVer | None, Field(description="Newest version allowed here when absent")
     ] = None
     name: Name
-    display_name: Annotated[str, Field(max_length=200)] = ""
-    settings: Json = Field(default_factory=dict)
-    operating_mode: OperatingMode | None = None
-    control_plane_scope: ControlPlaneScope | None = None
+    display_name: Annotated[
+        str, Field(max_length=200, description="What people see; the name when left out")
+    ] = ""
+    settings: Annotated[
+        Json, Field(description="Input of the version's deploy operation, as its form asks")
+    ] = Field(default_factory=dict)
+    operating_mode: Annotated[
+        OperatingMode | None,
+        Field(description="Who operates it; the first the app offers when left out"),
+    ] = None
+    control_plane_scope: Annotated[
+        ControlPlaneScope | None,
+        Field(description="How far its control plane reaches: one project"),
+    ] = None
 
 
 class InstanceUpdate(Input):
     """Change the label or the settings. New settings are applied by the app's next reconcile."""
 
-    display_name: Annotated[str | None, Field(max_length=200)] = None
-    settings: Json | None = None
+    display_name: Annotated[str | None, Field(max_length=200, description="What people see")] = None
+    settings: Annotated[
+        Json | None,
+        Field(description="All settings from now on; the app's next reconcile applies them"),
+    ] = None
 
 
 class AppInstance(Model):
     """One deployed app."""
 
     id: str
-    resource_name: str
+    resource_name: Annotated[str, Field(description="Unlike any other instance's in the project")]
     display_name: str
-    org_id: str
-    project_id: str
+    org_id: OrgId
+    project_id: ProjectId
     app_slug: str
     app_version: str
-    previous_version: str | None
+    previous_version: Annotated[
+        str | None, Field(description="What a rollback leads to; null before the first upgrade")
+    ]
     runtime_version: Annotated[str, Field(description="As the runtime itself reports it")]
     operating_mode: OperatingMode
     control_plane_scope: ControlPlaneScope
-    runtime_backend: str
-    topology: str
+    runtime_backend: Annotated[str, Field(description="What the app runs on, in the app's word")]
+    topology: Annotated[str, Field(description="Its shape, by a key of the manifest")]
     placement_intent: PlacementIntent
     settings: Json
-    settings_revision: int
+    settings_revision: Annotated[int, Field(description="Grows with every change of the settings")]
     settings_applied_revision: Annotated[
         int, Field(description="Which settings the app has applied; 0: none yet")
     ]
@@ -157,15 +187,20 @@ class AppInstance(Model):
         Json | None, Field(description="The access bundle: how to use what runs here")
     ]
     absence: Absence | None
-    revision: int
+    revision: Revision
     last_operation_id: str | None
-    correlation_id: str
-    created_by: str
+    correlation_id: CorrelationId
+    created_by: Maker
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None
-    operations: list[AvailableOperation]
-    next_actions: list[NextAction]
+    operations: Annotated[
+        list[AvailableOperation],
+        Field(description="Every operation of the manifest, and whether it can be asked for"),
+    ]
+    next_actions: Annotated[
+        list[NextAction], Field(description="The ways out, where something is wrong")
+    ]
 
 
 class Member(Model):
@@ -173,11 +208,11 @@ class Member(Model):
 
     id: str
     instance_id: str
-    org_id: str
-    project_id: str
-    component_key: str
+    org_id: OrgId
+    project_id: ProjectId
+    component_key: Annotated[str, Field(description="Its part, by a key of the manifest")]
     allocation_id: str
-    shares_allocation: bool
+    shares_allocation: Annotated[bool, Field(description="Another member sits on the same machine")]
     node: Annotated[str, Field(description="How the app names the machine; empty until it says")]
     status: MemberStatus
     health: Health
@@ -185,21 +220,29 @@ class Member(Model):
     adapter_detail: AdapterDetail | None
     runtime_version: str
     absence: Absence | None
-    revision: int
+    revision: Revision
     last_operation_id: str | None
-    correlation_id: str
+    correlation_id: CorrelationId
     created_at: datetime
     updated_at: datetime
-    removed_at: datetime | None
+    removed_at: Annotated[datetime | None, Field(description="When it left; its record stays")]
     next_actions: list[NextAction]
 
 
 class OperationCreate(Input):
     """Ask something of the app. Many targets make a group: one operation per member."""
 
-    kind: Key
-    member_ids: Annotated[list[Id], Field(max_length=MAX_TARGETS)] = Field(default_factory=list)
-    input: Json = Field(default_factory=dict)
+    kind: Annotated[Key, Field(description="The operation, by its word in the app's manifest")]
+    member_ids: Annotated[
+        list[Id],
+        Field(
+            max_length=MAX_TARGETS,
+            description="Which members; none for an operation on the whole instance",
+        ),
+    ] = Field(default_factory=list)
+    input: Annotated[Json, Field(description="Input of the operation, as its form asks")] = Field(
+        default_factory=dict
+    )
     version: Annotated[
         SemVer | None, Field(description="Of an upgrade, or of a rollback to another than the last")
     ] = None
@@ -211,7 +254,7 @@ class OperationCreate(Input):
 class ReasonGiven(Input):
     """Why."""
 
-    reason: Annotated[Text, Field(min_length=1)]
+    reason: Annotated[Text, Field(min_length=1, description="Why; kept in the audit log")]
 
 
 class Step(Model):
@@ -222,7 +265,9 @@ class Step(Model):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     message: str = ""
-    deadline_at: datetime | None = None
+    deadline_at: Annotated[
+        datetime | None, Field(description="Longer than this is shown as stuck")
+    ] = None
 
 
 class ErrorFamily(StrEnum):
@@ -236,11 +281,11 @@ class ErrorFamily(StrEnum):
 class OperationError(Model):
     """Why an attempt failed."""
 
-    code: str
+    code: Annotated[str, Field(description="A word for programs")]
     message: str
     family: ErrorFamily
-    retryable: bool
-    instance_usable: bool
+    retryable: Annotated[bool, Field(description="Asking again may help")]
+    instance_usable: Annotated[bool, Field(description="What ran before still runs")]
     attempt: int
     detail: Json = Field(default_factory=dict)
 
@@ -266,12 +311,14 @@ class Operation(Model):
 
     id: str
     instance_id: str
-    org_id: str
-    project_id: str
+    org_id: OrgId
+    project_id: ProjectId
     app_slug: str
-    kind: str
+    kind: Annotated[str, Field(description="The app's word for it")]
     purpose: Purpose
-    exclusive: bool
+    exclusive: Annotated[
+        bool, Field(description="No other operation of the instance runs beside it")
+    ]
     target: OperationTarget
     member_id: str | None
     new_member_id: Annotated[str | None, Field(description="Who takes the member's place")]
@@ -283,15 +330,17 @@ class Operation(Model):
     ready: Annotated[bool, Field(description="Nothing of the instance stands before it")]
     progress: list[Step]
     conditions: list[Condition]
-    attempt: int
+    attempt: Annotated[int, Field(description="Which attempt this is, from 1")]
     max_attempts: int
-    not_before: datetime
-    lease: Lease | None
-    cancel_requested: bool
+    not_before: Annotated[
+        datetime, Field(description="It is not claimed earlier: the wait between attempts")
+    ]
+    lease: Annotated[Lease | None, Field(description="Who works on it; null while nobody does")]
+    cancel_requested: Annotated[bool, Field(description="It stops at the next safe point")]
     error: OperationError | None
-    revision: int
-    correlation_id: str
-    requested_by: str
+    revision: Revision
+    correlation_id: CorrelationId
+    requested_by: Maker
     reason: str
     requested_at: datetime
     started_at: datetime | None
@@ -314,15 +363,17 @@ class OperationGroup(Model):
 
     id: str
     instance_id: str
-    org_id: str
-    project_id: str
+    org_id: OrgId
+    project_id: ProjectId
     kind: str
-    parallelism: int
+    parallelism: Annotated[int, Field(description="How many of them run at once")]
     status: GroupStatus
-    counts: dict[OperationStatus, int]
+    counts: Annotated[
+        dict[OperationStatus, int], Field(description="How many there are in each status")
+    ]
     operations: list[Operation]
-    correlation_id: str
-    requested_by: str
+    correlation_id: CorrelationId
+    requested_by: Maker
     requested_at: datetime
 
 
@@ -342,11 +393,13 @@ class Preview(Model):
     """What a request would do; nothing was changed."""
 
     kind: str
-    operations: int
+    operations: Annotated[int, Field(description="How many it would become")]
     new_members: list[PlacedMember]
     topology: str
     topology_after: str
-    topology_text: str
+    topology_text: Annotated[
+        str, Field(description="What the change of shape means, in the app's words")
+    ]
     confirmation: Annotated[str, Field(description="What the app wants said before")]
     waits_for: Annotated[int, Field(description="Operations that come before it")]
 

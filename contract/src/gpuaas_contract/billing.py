@@ -13,7 +13,7 @@ from typing import Annotated, Final
 
 from pydantic import AwareDatetime, Field
 
-from gpuaas_contract.common import MAX_PAGE, Input, Model, Scope, ScopeKind
+from gpuaas_contract.common import MAX_PAGE, Input, Model, OrgId, Scope, ScopeKind
 from gpuaas_contract.manifest import UsageSource, UsageUnit
 
 SECONDS_AN_HOUR: Final = 3600
@@ -62,8 +62,8 @@ class UsageFilter(Input):
 class UsageRecordQuery(UsageFilter):
     """A list of records."""
 
-    source: UsageSource | None = None
-    unit: UsageUnit | None = None
+    source: Annotated[UsageSource | None, Field(description="Only of this kind")] = None
+    unit: Annotated[UsageUnit | None, Field(description="Only in this unit")] = None
     cursor: Annotated[
         str | None, Field(max_length=500, description="`next_cursor` of the page before")
     ] = None
@@ -73,8 +73,8 @@ class UsageRecordQuery(UsageFilter):
 class UsageSummaryQuery(UsageFilter):
     """Sums of records."""
 
-    source: UsageSource | None = None
-    unit: UsageUnit | None = None
+    source: Annotated[UsageSource | None, Field(description="Only of this kind")] = None
+    unit: Annotated[UsageUnit | None, Field(description="Only in this unit")] = None
     by: Annotated[UsageGrouping, Field(description="One row per UTC day, per project, or one")] = (
         UsageGrouping.DAY
     )
@@ -104,7 +104,7 @@ class UsageRecord(Model):
     subject_id: Annotated[str, Field(description="The allocation or app instance")]
     sku: Annotated[str | None, Field(description="The kind of machine")]
     owner: Annotated[ScopeKind, Field(description="Whose record it is: a project or its tenant")]
-    org_id: str
+    org_id: OrgId
     project_id: Annotated[str | None, Field(description="Null where the tenant is the owner")]
     began_correlation_id: Annotated[str, Field(description="Of what began it")]
     ended_correlation_id: Annotated[str | None, Field(description="Of what ended it")]

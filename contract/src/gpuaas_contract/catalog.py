@@ -7,7 +7,7 @@ from pydantic import Field, GetJsonSchemaHandler, JsonValue
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from gpuaas_contract.common import Input, Json, Model, Name, Scope, Text
+from gpuaas_contract.common import Input, Json, Model, Name, Revision, Scope, Text
 from gpuaas_contract.errors import FieldError
 from gpuaas_contract.manifest import Confirmation, Manifest
 from gpuaas_contract.pointers import JsonPointer
@@ -33,20 +33,24 @@ ManifestDocument = Annotated[dict[str, Any], _DescribedAsManifest()]
 class AppCreate(Input):
     """A new app in the catalog."""
 
-    slug: Name
-    display_name: DisplayName
-    description: Text = ""
-    publisher: DisplayName
+    slug: Annotated[
+        Name, Field(description="Its name in paths, for good: lower-case letters, digits, hyphens")
+    ]
+    display_name: Annotated[DisplayName, Field(description="What people see")]
+    description: Annotated[Text, Field(description="What it does")] = ""
+    publisher: Annotated[DisplayName, Field(description="Who makes it")]
     kind_label: Annotated[Label, Field(description="What people call this kind of app")] = ""
 
 
 class AppUpdate(Input):
     """Changed words of an app; what is left out stays."""
 
-    display_name: DisplayName | None = None
-    description: Text | None = None
-    publisher: DisplayName | None = None
-    kind_label: Label | None = None
+    display_name: Annotated[DisplayName | None, Field(description="What people see")] = None
+    description: Annotated[Text | None, Field(description="What it does")] = None
+    publisher: Annotated[DisplayName | None, Field(description="Who makes it")] = None
+    kind_label: Annotated[Label | None, Field(description="What people call this kind of app")] = (
+        None
+    )
 
 
 class App(Model):
@@ -61,7 +65,7 @@ class App(Model):
     latest_version: Annotated[
         str | None, Field(description="Highest published version that is no pre-release")
     ]
-    revision: int
+    revision: Revision
     created_at: datetime
 
 
@@ -69,8 +73,10 @@ class VersionCreate(Input):
     """A new version of an app. Its manifest can never be changed afterwards."""
 
     version: SemVer
-    manifest: ManifestDocument
-    notes: Text = ""
+    manifest: Annotated[
+        ManifestDocument, Field(description="All the platform, console and CLI know about it")
+    ]
+    notes: Annotated[Text, Field(description="What is new")] = ""
     publish: Annotated[
         bool, Field(description="Publish at once; else it stays a draft only publishers see")
     ] = False
@@ -79,15 +85,21 @@ class VersionCreate(Input):
 class VersionDeprecate(Input):
     """Why a version should no longer be chosen, and what to choose instead."""
 
-    message: Annotated[str, Field(min_length=1, max_length=2000)]
-    replacement: SemVer | None = None
+    message: Annotated[
+        str,
+        Field(min_length=1, max_length=2000, description="Why; shown to whoever would choose it"),
+    ]
+    replacement: Annotated[SemVer | None, Field(description="The version to choose instead")] = None
 
 
 class VersionWithdraw(Input):
     """Why a version can no longer be deployed, and what to choose instead."""
 
-    reason: Annotated[str, Field(min_length=1, max_length=2000)]
-    replacement: SemVer | None = None
+    reason: Annotated[
+        str,
+        Field(min_length=1, max_length=2000, description="Why; shown to whoever would choose it"),
+    ]
+    replacement: Annotated[SemVer | None, Field(description="The version to choose instead")] = None
 
 
 class AppVersionSummary(Model):
@@ -102,7 +114,7 @@ class AppVersionSummary(Model):
     notes: str
     message: Annotated[str, Field(description="Why it was deprecated or withdrawn")]
     replacement: str | None
-    revision: int
+    revision: Revision
     created_at: datetime
     published_at: datetime | None
 
@@ -116,7 +128,9 @@ class AppVersion(AppVersionSummary):
 class ManifestValidate(Input):
     """A manifest to be checked without storing it."""
 
-    manifest: ManifestDocument
+    manifest: Annotated[
+        ManifestDocument, Field(description="The manifest as it would be published")
+    ]
 
 
 class Validation(Model):
@@ -135,11 +149,15 @@ InputPointer = Annotated[
 class InputLimit(Input):
     """Bounds of one deploy input, narrower than the schema's."""
 
-    minimum: float | None = None
-    maximum: float | None = None
-    max_length: Annotated[int | None, Field(ge=0)] = None
-    max_items: Annotated[int | None, Field(ge=0)] = None
-    allowed: Annotated[tuple[JsonValue, ...] | None, Field(max_length=100)] = None
+    minimum: Annotated[float | None, Field(description="Of a number: not less")] = None
+    maximum: Annotated[float | None, Field(description="Of a number: not more")] = None
+    max_length: Annotated[int | None, Field(ge=0, description="Of a text: characters at most")] = (
+        None
+    )
+    max_items: Annotated[int | None, Field(ge=0, description="Of a list: items at most")] = None
+    allowed: Annotated[
+        tuple[JsonValue, ...] | None, Field(max_length=100, description="Only one of these values")
+    ] = None
 
 
 class SettingsOverlay(Input):
@@ -149,35 +167,46 @@ class SettingsOverlay(Input):
     for what is not chosen.
     """
 
-    defaults: Annotated[dict[InputPointer, JsonValue], Field(max_length=100)] = Field(
-        default_factory=dict
-    )
-    fixed: Annotated[dict[InputPointer, JsonValue], Field(max_length=100)] = Field(
-        default_factory=dict
-    )
-    limits: Annotated[dict[InputPointer, InputLimit], Field(max_length=100)] = Field(
-        default_factory=dict
-    )
+    defaults: Annotated[
+        dict[InputPointer, JsonValue],
+        Field(
+            max_length=100,
+            description="What stands in for a field that is not chosen, by its pointer",
+        ),
+    ] = Field(default_factory=dict)
+    fixed: Annotated[
+        dict[InputPointer, JsonValue],
+        Field(max_length=100, description="What a field always has, by its pointer"),
+    ] = Field(default_factory=dict)
+    limits: Annotated[
+        dict[InputPointer, InputLimit],
+        Field(max_length=100, description="Bounds of what may be chosen, by the field's pointer"),
+    ] = Field(default_factory=dict)
 
 
 class EntitlementCreate(Input):
     """Let a tenant, or a project of an entitled tenant, use an app."""
 
-    app_slug: Name
+    app_slug: Annotated[Name, Field(description="Which app")]
     versions: Annotated[
         tuple[VersionPattern, ...] | None,
         Field(min_length=1, max_length=50, description="Which versions; all when left out"),
     ] = None
-    settings: SettingsOverlay = SettingsOverlay()
+    settings: Annotated[
+        SettingsOverlay, Field(description="What it says about deploy inputs; it can only narrow")
+    ] = SettingsOverlay()
 
 
 class EntitlementUpdate(Input):
     """The new content of an entitlement, whole."""
 
-    versions: Annotated[tuple[VersionPattern, ...] | None, Field(min_length=1, max_length=50)] = (
-        None
-    )
-    settings: SettingsOverlay = SettingsOverlay()
+    versions: Annotated[
+        tuple[VersionPattern, ...] | None,
+        Field(min_length=1, max_length=50, description="Which versions; all when left out"),
+    ] = None
+    settings: Annotated[
+        SettingsOverlay, Field(description="What it says about deploy inputs; it can only narrow")
+    ] = SettingsOverlay()
 
 
 class Entitlement(Model):
@@ -186,9 +215,9 @@ class Entitlement(Model):
     id: str
     scope: Scope
     app_slug: str
-    versions: list[str] | None
+    versions: Annotated[list[str] | None, Field(description="Which versions; null: all")]
     settings: SettingsOverlay
-    revision: int
+    revision: Revision
     created_at: datetime
 
 
@@ -221,7 +250,7 @@ class ProjectAppVersion(Model):
 
     version: str
     status: VersionStatus
-    message: str
+    message: Annotated[str, Field(description="Why it was deprecated or withdrawn")]
     replacement: str | None
     available: bool
     reasons: list[UnavailableReason]
@@ -236,7 +265,9 @@ class ProjectApp(Model):
     publisher: str
     kind_label: str
     available: bool
-    latest_available: str | None
+    latest_available: Annotated[
+        str | None, Field(description="Highest version this project may deploy")
+    ]
     reasons: list[UnavailableReason]
     versions: list[ProjectAppVersion]
 
@@ -247,7 +278,7 @@ class InputCheck(Input):
     kind: Annotated[
         str | None, Field(max_length=63, description="Operation kind; the deploy when left out")
     ] = None
-    input: Json = Field(default_factory=dict)
+    input: Annotated[Json, Field(description="What would be sent")] = Field(default_factory=dict)
 
 
 class InputValidation(Validation):

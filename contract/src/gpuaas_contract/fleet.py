@@ -11,7 +11,18 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from gpuaas_contract.common import Input, Json, Model, Name, Text
+from gpuaas_contract.common import (
+    CorrelationId,
+    Input,
+    Json,
+    Maker,
+    Model,
+    Name,
+    OrgId,
+    ProjectId,
+    Revision,
+    Text,
+)
 from gpuaas_contract.states import AgentStatus, EnrolmentStatus, NodeTaskStatus
 
 AGENT_FILE: Final = "gpuaas-agent.pyz"
@@ -56,8 +67,8 @@ class EnrolmentNode(Input):
     """The node a host becomes."""
 
     name: Name
-    region: Name
-    sku: Name
+    region: Annotated[Name, Field(description="Name of the region it stands in")]
+    sku: Annotated[Name, Field(description="Name of its kind of machine")]
     address: Annotated[
         str | None,
         Field(
@@ -71,7 +82,10 @@ class EnrolmentNode(Input):
 class EnrolmentCreate(Input):
     """A host is to become a node, or to get an agent for a node that is known already."""
 
-    node: EnrolmentNode | None = None
+    node: Annotated[
+        EnrolmentNode | None,
+        Field(description="The node the host becomes; or name one by `node_id`"),
+    ] = None
     node_id: Annotated[
         Id | None, Field(description="A known node without an agent; its host keys must be met")
     ] = None
@@ -83,7 +97,10 @@ class EnrolmentCreate(Input):
             description="How the host reaches the platform; its public address without it",
         ),
     ] = None
-    expires_in_seconds: Annotated[int, Field(ge=60, le=7 * 86_400)] = 3600
+    expires_in_seconds: Annotated[
+        int,
+        Field(ge=60, le=7 * 86_400, description="How long the command works; an hour unless said"),
+    ] = 3600
 
 
 class Enrolment(Model):
@@ -98,8 +115,8 @@ class Enrolment(Model):
     node_id: Annotated[str | None, Field(description="The node, once there is one")]
     expires_at: datetime
     used_at: datetime | None
-    created_by: str
-    correlation_id: str
+    created_by: Maker
+    correlation_id: CorrelationId
     created_at: datetime
 
 
@@ -115,7 +132,7 @@ class EnrolmentCreated(Model):
 class EnrolmentRevoke(Input):
     """End an enrolment nobody has used."""
 
-    reason: Text = ""
+    reason: Annotated[Text, Field(description="Why; kept in the audit log")] = ""
 
 
 class AgentIdentity(Model):
@@ -135,7 +152,7 @@ class NodeAgent(Model):
     agent_version: str
     identities: Annotated[list[AgentIdentity], Field(description="Usable ones, newest first")]
     last_seen_at: datetime | None
-    boot_id: str
+    boot_id: Annotated[str, Field(description="Changes when the machine boots")]
     enrolled_at: datetime
     access_applied: Annotated[
         bool, Field(description="Its sshd trusts exactly what it should, as far as it has said")
@@ -180,7 +197,9 @@ class NodeFacts(Model):
 class NodeUnenrol(Input):
     """Let a node's agent clean its host and go."""
 
-    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+    reason: Annotated[
+        str, Field(min_length=1, max_length=2000, description="Why; kept in the audit log")
+    ]
     force: Annotated[
         bool,
         Field(description="The host will not come back: end its identity, leave it as it is"),
@@ -200,9 +219,18 @@ class TaskKind(StrEnum):
 class RunScript(Input):
     """Run a script with /bin/sh, under limits; ends with everything it started."""
 
-    kind: Literal[TaskKind.RUN_SCRIPT] = TaskKind.RUN_SCRIPT
-    script: Annotated[str, Field(min_length=1, max_length=SCRIPT_MAX)]
-    user: UserName = "root"
+    kind: Annotated[Literal[TaskKind.RUN_SCRIPT], Field(description="What the task does")] = (
+        TaskKind.RUN_SCRIPT
+    )
+    script: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=SCRIPT_MAX,
+            description="Readable by others later: not for secrets",
+        ),
+    ]
+    user: Annotated[UserName, Field(description="As whom it runs")] = "root"
     environment: Annotated[
         dict[
             Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")],
@@ -210,7 +238,9 @@ class RunScript(Input):
         ],
         Field(max_length=64, description="Readable by others later: not for secrets"),
     ] = {}
-    timeout_seconds: Annotated[int, Field(ge=1, le=86_400)] = 600
+    timeout_seconds: Annotated[
+        int, Field(ge=1, le=86_400, description="It is ended after this long, with all it started")
+    ] = 600
     memory_mib: Annotated[
         int | None,
         Field(
@@ -232,34 +262,40 @@ class RunScript(Input):
 class FileTarget(Input):
     """Where a file goes and whose it is."""
 
-    path: MachinePath
-    owner: UserName = "root"
-    group: UserName = "root"
+    path: Annotated[MachinePath, Field(description="Where the file goes: absolute, of plain words")]
+    owner: Annotated[UserName, Field(description="The user whose file it is")] = "root"
+    group: Annotated[UserName, Field(description="The group whose file it is")] = "root"
 
 
 class DeliverArtifact(FileTarget):
     """Have the machine fetch a file; it appears whole and verified, or not at all."""
 
-    kind: Literal[TaskKind.DELIVER_ARTIFACT]
-    artifact_id: Id
-    mode: FileMode = "0644"
-    timeout_seconds: Annotated[int, Field(ge=1, le=86_400)] = 3600
+    kind: Annotated[Literal[TaskKind.DELIVER_ARTIFACT], Field(description="What the task does")]
+    artifact_id: Annotated[Id, Field(description="Which artifact")]
+    mode: Annotated[FileMode, Field(description="Permission bits, in octal")] = "0644"
+    timeout_seconds: Annotated[
+        int, Field(ge=1, le=86_400, description="The fetch is given up after this long")
+    ] = 3600
 
 
 class DeliverSecret(FileTarget):
     """Put a runtime secret of the project into a file; it travels sealed to the machine."""
 
-    kind: Literal[TaskKind.DELIVER_SECRET]
-    secret_id: Id
-    mode: FileMode = "0600"
+    kind: Annotated[Literal[TaskKind.DELIVER_SECRET], Field(description="What the task does")]
+    secret_id: Annotated[Id, Field(description="Which runtime secret of the project")]
+    mode: Annotated[FileMode, Field(description="Permission bits, in octal")] = "0600"
 
 
 class CollectFile(Input):
     """Bring a file back as the task's output."""
 
-    kind: Literal[TaskKind.COLLECT_FILE]
-    path: MachinePath
-    max_bytes: Annotated[int, Field(ge=1, le=OUTPUT_MAX_BYTES)] = 256 * 1024
+    kind: Annotated[Literal[TaskKind.COLLECT_FILE], Field(description="What the task does")]
+    path: Annotated[
+        MachinePath, Field(description="The file on the machine: absolute, of plain words")
+    ]
+    max_bytes: Annotated[
+        int, Field(ge=1, le=OUTPUT_MAX_BYTES, description="A larger file is refused")
+    ] = 256 * 1024
 
 
 class PrincipalsSet(Input):
@@ -268,7 +304,7 @@ class PrincipalsSet(Input):
     Replaces what was set before; ends with the allocation.
     """
 
-    kind: Literal[TaskKind.PRINCIPALS_SET]
+    kind: Annotated[Literal[TaskKind.PRINCIPALS_SET], Field(description="What the task does")]
     users: Annotated[
         dict[UserName, Annotated[list[Principal], Field(max_length=64)]],
         Field(
@@ -287,7 +323,7 @@ TaskSpec = Annotated[
 class NodeTaskCreate(Input):
     """Work for the machine of an allocation."""
 
-    spec: TaskSpec
+    spec: Annotated[TaskSpec, Field(description="What is to be done; `kind` says which of these")]
     label: Annotated[str, Field(max_length=200, description="One line for people")] = ""
     begin_within_seconds: Annotated[
         int, Field(ge=5, le=7 * 86_400, description="It expires when it has not begun by then")
@@ -305,9 +341,11 @@ class TaskResult(Model):
         ),
     ]
     message: str = ""
-    exit_status: int | None = None
+    exit_status: Annotated[
+        int | None, Field(description="Of the script; null where none ran to its end")
+    ] = None
     digest: Annotated[str | None, Field(description="Of the file that was moved")] = None
-    size: int | None = None
+    size: Annotated[int | None, Field(description="Bytes of the file that was moved")] = None
     seconds: Annotated[float | None, Field(description="How long it took on the machine")] = None
 
 
@@ -315,31 +353,33 @@ class NodeTask(Model):
     """Work for the machine of an allocation, and how far it is."""
 
     id: str
-    org_id: str
-    project_id: str
+    org_id: OrgId
+    project_id: ProjectId
     allocation_id: str
     node_id: str
     kind: TaskKind
     spec: Json
     label: str
     status: NodeTaskStatus
-    cancel_requested_at: datetime | None
+    cancel_requested_at: Annotated[
+        datetime | None, Field(description="Since when it is to be stopped")
+    ]
     result: TaskResult | None
     output_bytes: Annotated[int, Field(description="Output the platform has")]
     output_cut: Annotated[bool, Field(description="The machine wrote more than was kept")]
-    begin_before: datetime
+    begin_before: Annotated[datetime, Field(description="It expires when it has not begun by then")]
     started_at: datetime | None
     ended_at: datetime | None
-    created_by: str
-    revision: int
-    correlation_id: str
+    created_by: Maker
+    revision: Revision
+    correlation_id: CorrelationId
     created_at: datetime
 
 
 class NodeTaskCancel(Input):
     """Stop a task."""
 
-    reason: Text = ""
+    reason: Annotated[Text, Field(description="Why; kept in the audit log")] = ""
 
 
 class TaskOutput(Model):
@@ -348,6 +388,6 @@ class TaskOutput(Model):
     task_id: str
     offset: int
     data: Annotated[str, Field(description="Base64: a task may write any bytes")]
-    next_offset: int
+    next_offset: Annotated[int, Field(description="Where to go on reading")]
     complete: Annotated[bool, Field(description="The task has ended and this is its end")]
-    cut: bool
+    cut: Annotated[bool, Field(description="The machine wrote more than was kept")]

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from gpuaas_contract.capacity import HostKey
-from gpuaas_contract.common import Input, Json, Model, Text
+from gpuaas_contract.common import CorrelationId, Input, Json, Model, Text
 from gpuaas_contract.custody import Sealed
 from gpuaas_contract.fleet import OUTPUT_MAX_BYTES, Facts, Id, TaskKind
 from gpuaas_contract.states import NodeTaskStatus
@@ -55,11 +55,15 @@ class SignerKey(Model):
 class AgentEnrol(Input):
     """What a host says of itself when it enrols."""
 
-    token: Annotated[str, Field(min_length=16, max_length=200)]
-    agent_version: AgentVersion
+    token: Annotated[
+        str, Field(min_length=16, max_length=200, description="Of the enrolment; works once")
+    ]
+    agent_version: Annotated[AgentVersion, Field(description="Of the agent that speaks")]
     identity_key: IdentityKey
     sealing_key: SealingKey
-    host_keys: Annotated[list[HostKey], Field(min_length=1, max_length=8)]
+    host_keys: Annotated[
+        list[HostKey], Field(min_length=1, max_length=8, description="SSH host keys of its sshd")
+    ]
     facts: Facts
 
 
@@ -82,8 +86,13 @@ class AgentChallenge(Model):
 class AgentTokenCreate(Input):
     """A challenge, signed with the agent's identity."""
 
-    node_id: Id
-    challenge: Annotated[str, Field(min_length=16, max_length=300)]
+    node_id: Annotated[Id, Field(description="Who asks")]
+    challenge: Annotated[
+        str,
+        Field(
+            min_length=16, max_length=300, description="As the platform gave it, some seconds ago"
+        ),
+    ]
     signature: Signature
 
 
@@ -106,8 +115,8 @@ class AgentIdentityRotate(Input):
 class AgentPoll(Input):
     """A sign of life, and a question for directions."""
 
-    agent_version: AgentVersion
-    boot_id: Annotated[str, Field(max_length=64)] = ""
+    agent_version: Annotated[AgentVersion, Field(description="Of the agent that speaks")]
+    boot_id: Annotated[str, Field(max_length=64, description="Changes when the machine boots")] = ""
     held: Annotated[
         list[Id],
         Field(max_length=4 * MAX_HELD_TASKS, description="Tasks it has and has not finished"),
@@ -122,7 +131,9 @@ class AgentPoll(Input):
     access_error: Annotated[
         Text, Field(description="Why that could not be applied; empty when it was")
     ] = ""
-    signers_revision: Annotated[str, Field(max_length=64)] = ""
+    signers_revision: Annotated[
+        str, Field(max_length=64, description="Of the signers it was last told of")
+    ] = ""
 
 
 class AgentDirections(Model):
@@ -130,7 +141,7 @@ class AgentDirections(Model):
 
     now: datetime
     tasks: list[Signed]
-    cancel: list[str]
+    cancel: Annotated[list[str], Field(description="Tasks to be stopped")]
     access: Signed | None = None
     signers: Signed | None = None
     leave: Signed | None = None
@@ -147,7 +158,7 @@ class TaskDirection(Model):
     kind: TaskKind
     spec: Json
     begin_before: datetime
-    correlation_id: str
+    correlation_id: CorrelationId
 
 
 class AccessDirection(Model):
@@ -197,21 +208,40 @@ class AgentFacts(Input):
 class AgentTaskOutput(Input):
     """A piece of output; sent again it changes nothing."""
 
-    offset: Annotated[int, Field(ge=0, le=OUTPUT_MAX_BYTES)]
-    data: Annotated[str, Field(max_length=OUTPUT_CHUNK_BYTES * 4 // 3 + 4)]
+    offset: Annotated[
+        int, Field(ge=0, le=OUTPUT_MAX_BYTES, description="Where this piece begins in the whole")
+    ]
+    data: Annotated[
+        str, Field(max_length=OUTPUT_CHUNK_BYTES * 4 // 3 + 4, description="The bytes, base64")
+    ]
 
 
 class AgentTaskEnd(Input):
     """How a task ended; sent again it changes nothing."""
 
-    status: Literal[NodeTaskStatus.SUCCEEDED, NodeTaskStatus.FAILED, NodeTaskStatus.CANCELLED]
-    code: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
-    message: Text = ""
-    exit_status: Annotated[int | None, Field(ge=-1, le=255)] = None
-    digest: Annotated[str | None, Field(pattern=r"^sha256:[0-9a-f]{64}$")] = None
-    size: Annotated[int | None, Field(ge=0, le=2**50)] = None
-    seconds: Annotated[float | None, Field(ge=0, le=1e9)] = None
-    output_cut: bool = False
+    status: Annotated[
+        Literal[NodeTaskStatus.SUCCEEDED, NodeTaskStatus.FAILED, NodeTaskStatus.CANCELLED],
+        Field(description="How it ended"),
+    ]
+    code: Annotated[
+        str, Field(pattern=r"^[a-z_]{1,40}$", description="`ok`, or what went wrong, in a word")
+    ]
+    message: Annotated[Text, Field(description="What went wrong, in words for people")] = ""
+    exit_status: Annotated[
+        int | None,
+        Field(
+            ge=-1, le=255, description="Of the script; 128 and its number where a signal ended it"
+        ),
+    ] = None
+    digest: Annotated[
+        str | None,
+        Field(pattern=r"^sha256:[0-9a-f]{64}$", description="Of the file that was moved"),
+    ] = None
+    size: Annotated[
+        int | None, Field(ge=0, le=2**50, description="Bytes of the file that was moved")
+    ] = None
+    seconds: Annotated[float | None, Field(ge=0, le=1e9, description="How long it took")] = None
+    output_cut: Annotated[bool, Field(description="It wrote more than is sent")] = False
 
 
 class AgentSecret(Model):
@@ -234,11 +264,16 @@ class AgentArtifact(Model):
 class AgentLeaving(Input):
     """The host's own administrator lets the node go."""
 
-    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+    reason: Annotated[
+        str, Field(min_length=1, max_length=2000, description="Why; kept in the audit log")
+    ]
     force: Annotated[bool, Field(description="Also while an allocation holds it")] = False
 
 
 class AgentLeft(Input):
     """The host is clean, or what could not be cleaned."""
 
-    residue: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=50)] = []
+    residue: Annotated[
+        list[Annotated[str, Field(max_length=500)]],
+        Field(max_length=50, description="What could not be cleaned; empty: the host is clean"),
+    ] = []

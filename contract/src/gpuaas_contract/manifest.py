@@ -13,11 +13,11 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, JsonValue
 
 from gpuaas_contract.common import Input
+from gpuaas_contract.manifest_life import ArtifactRequirement, HealthWord, Lifecycle
 from gpuaas_contract.manifest_ui import Action, Key, Panel, Sentence, Title
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.pointers import JsonPointer
-from gpuaas_contract.semver import VersionPattern
-from gpuaas_contract.states import Health, InstanceStatus, MemberStatus
+from gpuaas_contract.states import InstanceStatus, MemberStatus
 
 MANIFEST_MAX_BYTES: Final = 256 * 1024
 EMPTY_INPUT: Final[dict[str, Any]] = {"type": "object", "additionalProperties": False}
@@ -112,11 +112,13 @@ class UsageUnit(StrEnum):
 class Component(Input):
     """A role a member can have. The key is opaque to the platform."""
 
-    key: Key
-    title: Title
-    description: Sentence = ""
-    min_members: Annotated[int, Field(ge=0)] = 0
-    max_members: Annotated[int | None, Field(ge=1)] = None
+    key: Annotated[Key, Field(description="The app's word for it; placement rules name it")]
+    title: Annotated[Title, Field(description="What people see")]
+    description: Annotated[Sentence, Field(description="What people read beside it")] = ""
+    min_members: Annotated[int, Field(ge=0, description="For forms and warnings: not less")] = 0
+    max_members: Annotated[
+        int | None, Field(ge=1, description="Not more; no limit when left out")
+    ] = None
     may_share_with: Annotated[
         tuple[Key, ...],
         Field(description="Components on whose allocation a member of this one may sit too"),
@@ -126,18 +128,20 @@ class Component(Input):
 class Topology(Input):
     """A shape of an instance, told by how many allocations its live members use."""
 
-    key: Key
-    title: Title
+    key: Annotated[Key, Field(description="The app's word for it; `valid_in` names it")]
+    title: Annotated[Title, Field(description="What people see")]
     description: Annotated[Sentence, Field(description="Said before a change leads here")] = ""
-    min_allocations: Annotated[int, Field(ge=0)] = 1
-    max_allocations: Annotated[int | None, Field(ge=1)] = None
+    min_allocations: Annotated[int, Field(ge=0, description="From this many machines on")] = 1
+    max_allocations: Annotated[
+        int | None, Field(ge=1, description="Up to this many machines; any number when left out")
+    ] = None
 
 
 class When(Input):
     """Holds when the input has this value at this pointer."""
 
     pointer: JsonPointer
-    equals: JsonValue
+    equals: Annotated[JsonValue, Field(description="The value that is compared")]
 
 
 class PlacementRule(Input):
@@ -147,24 +151,26 @@ class PlacementRule(Input):
     members of two components on the same allocation; `may_share_with` must permit it.
     """
 
-    pointer: JsonPointer
-    component: Key
+    pointer: Annotated[
+        JsonPointer, Field(description="JSON pointer to the field that names allocations")
+    ]
+    component: Annotated[Key, Field(description="Which component their members get")]
     when: Annotated[tuple[When, ...], Field(max_length=8, description="All must hold")] = ()
 
 
 class Confirmation(Input):
     """What a person is asked before the operation is requested."""
 
-    title: Title
-    text: Annotated[str, Field(min_length=1, max_length=2000)]
+    title: Annotated[Title, Field(description="The question")]
+    text: Annotated[str, Field(min_length=1, max_length=2000, description="What will happen")]
     type_name: Annotated[bool, Field(description="The person types the instance's name")] = False
 
 
 class StepSpec(Input):
     """A step the controller reports by this name."""
 
-    name: Key
-    title: Title
+    name: Annotated[Key, Field(description="What the controller reports it by")]
+    title: Annotated[Title, Field(description="What people see")]
     deadline_seconds: Annotated[
         Seconds | None, Field(description="Longer than this is shown as stuck")
     ] = None
@@ -173,16 +179,24 @@ class StepSpec(Input):
 class GroupSpec(Input):
     """Bounds of an operation on many members."""
 
-    max_members: Annotated[int, Field(ge=1, le=1000)] = 100
-    max_parallel: Annotated[int, Field(ge=1, le=1000)] = 10
+    max_members: Annotated[
+        int, Field(ge=1, le=1000, description="Members one request may name")
+    ] = 100
+    max_parallel: Annotated[int, Field(ge=1, le=1000, description="Members worked on at once")] = 10
 
 
 class ValidIn(Input):
     """Where an operation may be requested. An empty list says: in any."""
 
-    instance_states: tuple[InstanceStatus, ...] = ()
-    member_states: tuple[MemberStatus, ...] = ()
-    topologies: tuple[Key, ...] = ()
+    instance_states: Annotated[
+        tuple[InstanceStatus, ...], Field(description="The instance is in one of these")
+    ] = ()
+    member_states: Annotated[
+        tuple[MemberStatus, ...], Field(description="The member is in one of these")
+    ] = ()
+    topologies: Annotated[
+        tuple[Key, ...], Field(description="The instance has one of these shapes")
+    ] = ()
     components: Annotated[
         tuple[Key, ...], Field(description="Members of which components it acts on")
     ] = ()
@@ -191,30 +205,48 @@ class ValidIn(Input):
 class OperationSpec(Input):
     """Something a person can ask of the app. `kind` is opaque to the platform."""
 
-    kind: Key
-    title: Title
-    description: Sentence = ""
-    purpose: Purpose
-    target: TargetKind
-    group: GroupSpec | None = None
+    kind: Annotated[Key, Field(description="The app's word for it; requests name it")]
+    title: Annotated[Title, Field(description="What people see")]
+    description: Annotated[Sentence, Field(description="What people read beside it")] = ""
+    purpose: Annotated[
+        Purpose, Field(description="What it means to the platform: which states it leads through")
+    ]
+    target: Annotated[TargetKind, Field(description="What one request acts on")]
+    group: Annotated[GroupSpec | None, Field(description="Bounds of a request on many members")] = (
+        None
+    )
     exclusive: Annotated[
         bool, Field(description="No other operation of the instance runs at the same time")
     ] = False
-    valid_in: ValidIn = ValidIn()
+    valid_in: Annotated[
+        ValidIn, Field(description="Where it may be asked for; anywhere unless narrowed")
+    ] = ValidIn()
     input: InputSchema = EMPTY_INPUT
-    placement: Annotated[tuple[PlacementRule, ...], Field(max_length=32)] = ()
+    placement: Annotated[
+        tuple[PlacementRule, ...],
+        Field(max_length=32, description="Which fields of the input name allocations"),
+    ] = ()
     permissions: Annotated[
         PermissionKeys, Field(description="Needed beside the platform's own keys")
     ] = ()
-    destructive: bool = False
-    confirmation: Confirmation | None = None
-    steps: Annotated[tuple[StepSpec, ...], Field(max_length=60)] = ()
+    destructive: Annotated[
+        bool, Field(description="Data or work is lost; a person is asked before")
+    ] = False
+    confirmation: Annotated[
+        Confirmation | None, Field(description="What a person is asked before")
+    ] = None
+    steps: Annotated[
+        tuple[StepSpec, ...],
+        Field(max_length=60, description="What it does, in order; shown from the start"),
+    ] = ()
     deadline_seconds: Annotated[Seconds, Field(description="Of one attempt, all steps")] = 3600
-    max_attempts: Annotated[int, Field(ge=1, le=20)] = 3
+    max_attempts: Annotated[
+        int, Field(ge=1, le=20, description="Attempts after failures that may pass")
+    ] = 3
     retry_after_seconds: Annotated[
         Seconds, Field(description="Wait before the second attempt; doubles with each further one")
     ] = 10
-    cancellable: bool = True
+    cancellable: Annotated[bool, Field(description="It can be stopped at a safe point")] = True
 
 
 class AppPermissions(Input):
@@ -226,90 +258,44 @@ class AppPermissions(Input):
     ] = ()
 
 
-class HealthWord(Input):
-    """A word of the app's own health vocabulary and what it means in the generic one."""
-
-    word: Annotated[str, Field(min_length=1, max_length=80)]
-    health: Health
-    meaning: Sentence = ""
-    next_action: Sentence = ""
-
-
 class BillingUnit(Input):
     """Usage the app causes or reports."""
 
-    source: UsageSource
-    unit: UsageUnit
-    component: Key | None = None
-    description: Sentence = ""
-
-
-class ArtifactRequirement(Input):
-    """Something the app installs, resolved through policy from an artifact source."""
-
-    name: Annotated[str, Field(min_length=1, max_length=200)]
-    type: Literal["oci", "blob"]
-    version: Annotated[str, Field(max_length=100)] = ""
-    digest: Annotated[str | None, Field(pattern=r"^sha256:[0-9a-f]{64}$")] = None
-    source: Annotated[str, Field(max_length=500, description="Where it is taken from")] = ""
-    components: tuple[Key, ...] = ()
-    optional: bool = False
-
-
-class UpgradeRule(Input):
-    """What an upgrade to this version does. Supported when an operation has the purpose."""
-
-    from_versions: Annotated[
-        tuple[VersionPattern, ...], Field(description="Versions it can start from")
-    ] = ()
-    strategy: Literal["rolling", "restart", "recreate"] = "restart"
-    snapshot: Annotated[bool, Field(description="State is saved before anything changes")] = True
-    description: Sentence = ""
-
-
-class RollbackRule(Input):
-    """What going back to the version before does."""
-
-    loses: Annotated[Sentence, Field(description="Said before a rollback is requested")]
-    refused_when: Sentence = ""
-
-
-class DeleteRule(Input):
-    """What decommissioning does to data and machines."""
-
-    destroys: Annotated[Sentence, Field(description="Said before a delete is requested")]
-    verifies_absence: Annotated[
-        bool, Field(description="The app proves that nothing of it is left on the machines")
-    ]
-
-
-class Lifecycle(Input):
-    """Declared behaviour of the changes a person fears most."""
-
-    upgrade: UpgradeRule | None = None
-    rollback: RollbackRule | None = None
-    delete: DeleteRule
+    source: Annotated[UsageSource, Field(description="What is counted")]
+    unit: Annotated[UsageUnit, Field(description="The unit it is counted in")]
+    component: Annotated[Key | None, Field(description="Only of this component's members")] = None
+    description: Annotated[Sentence, Field(description="What people are told of it")] = ""
 
 
 class QueueSpec(Input):
     """The app runs jobs: it fulfils the generic queue."""
 
-    resources: tuple[Literal["nodes", "cpus", "gpus", "memory", "time"], ...] = ("nodes", "time")
-    logs: bool = True
-    max_script_bytes: Annotated[int, Field(ge=1, le=65_536)] = 65_536
-    submit: PermissionKeys = ()
-    read: PermissionKeys = ()
-    cancel: PermissionKeys = ()
+    resources: Annotated[
+        tuple[Literal["nodes", "cpus", "gpus", "memory", "time"], ...],
+        Field(description="What a job may ask for"),
+    ] = ("nodes", "time")
+    logs: Annotated[bool, Field(description="Output of jobs can be read")] = True
+    max_script_bytes: Annotated[
+        int, Field(ge=1, le=65_536, description="A longer script is refused")
+    ] = 65_536
+    submit: Annotated[PermissionKeys, Field(description="Keys needed to submit a job")] = ()
+    read: Annotated[PermissionKeys, Field(description="Keys needed to see jobs")] = ()
+    cancel: Annotated[PermissionKeys, Field(description="Keys needed to cancel a job")] = ()
 
 
 class InputForm(Input):
     """An input form that is not an operation's."""
 
-    title: Title
-    description: Sentence = ""
+    title: Annotated[Title, Field(description="What people see")]
+    description: Annotated[Sentence, Field(description="What people read beside it")] = ""
     input: InputSchema = EMPTY_INPUT
-    placement: Annotated[tuple[PlacementRule, ...], Field(max_length=32)] = ()
-    permissions: PermissionKeys = ()
+    placement: Annotated[
+        tuple[PlacementRule, ...],
+        Field(max_length=32, description="Which fields of the input name allocations"),
+    ] = ()
+    permissions: Annotated[
+        PermissionKeys, Field(description="Needed beside the platform's own keys")
+    ] = ()
 
 
 class SharedRuntimeFlow(Input):
@@ -329,29 +315,78 @@ class SharedRuntimeFlow(Input):
 class Manifest(Input):
     """All of it."""
 
-    manifest_version: Literal[1]
-    summary: Sentence = ""
+    manifest_version: Annotated[Literal[1], Field(description="Of this format")]
+    summary: Annotated[Sentence, Field(description="What the app is, in a sentence")] = ""
     package_version: Annotated[
         str, Field(max_length=100, description="Of what is installed; the observed one is read")
     ] = ""
     runtime_backend: Annotated[Key, Field(description="Opaque; what the app runs on")]
-    operating_modes: Annotated[tuple[OperatingMode, ...], Field(min_length=1)]
-    control_plane_scopes: Annotated[tuple[ControlPlaneScope, ...], Field(min_length=1)]
-    machine_access: Annotated[tuple[MachineAccess, ...], Field(min_length=1)]
-    components: Annotated[tuple[Component, ...], Field(min_length=1, max_length=32)]
-    topologies: Annotated[tuple[Topology, ...], Field(min_length=1, max_length=16)]
-    operations: Annotated[tuple[OperationSpec, ...], Field(min_length=2, max_length=64)]
-    permissions: AppPermissions = AppPermissions()
-    health: Annotated[tuple[HealthWord, ...], Field(min_length=1, max_length=64)]
-    lifecycle: Lifecycle
-    billing_units: Annotated[tuple[BillingUnit, ...], Field(max_length=16)] = ()
-    artifacts: Annotated[tuple[ArtifactRequirement, ...], Field(max_length=64)] = ()
-    panels: Annotated[tuple[Panel, ...], Field(max_length=32)] = ()
-    actions: Annotated[tuple[Action, ...], Field(max_length=64)] = ()
-    queue: QueueSpec | None = None
-    shared_runtime: SharedRuntimeFlow | None = None
-    runbook_url: Url
-    documentation_url: Url | None = None
+    operating_modes: Annotated[
+        tuple[OperatingMode, ...],
+        Field(min_length=1, description="Who may operate it; the first unless another is chosen"),
+    ]
+    control_plane_scopes: Annotated[
+        tuple[ControlPlaneScope, ...],
+        Field(min_length=1, description="How far a control plane of it may reach"),
+    ]
+    machine_access: Annotated[
+        tuple[MachineAccess, ...],
+        Field(min_length=1, description="How its controller can reach machines"),
+    ]
+    components: Annotated[
+        tuple[Component, ...],
+        Field(min_length=1, max_length=32, description="The parts members can have"),
+    ]
+    topologies: Annotated[
+        tuple[Topology, ...],
+        Field(
+            min_length=1,
+            max_length=16,
+            description="The shapes an instance can have, by machines; no gap between them",
+        ),
+    ]
+    operations: Annotated[
+        tuple[OperationSpec, ...],
+        Field(
+            min_length=2,
+            max_length=64,
+            description="What can be asked of it; one deploy and one delete among them",
+        ),
+    ]
+    permissions: Annotated[
+        AppPermissions, Field(description="Keys asked for where no operation is requested")
+    ] = AppPermissions()
+    health: Annotated[
+        tuple[HealthWord, ...],
+        Field(
+            min_length=1,
+            max_length=64,
+            description="Its own words for health; at least one means healthy",
+        ),
+    ]
+    lifecycle: Annotated[
+        Lifecycle, Field(description="What an upgrade, a rollback and a delete do")
+    ]
+    billing_units: Annotated[
+        tuple[BillingUnit, ...], Field(max_length=16, description="What is counted")
+    ] = ()
+    artifacts: Annotated[
+        tuple[ArtifactRequirement, ...],
+        Field(max_length=64, description="What it installs, resolved through policy"),
+    ] = ()
+    panels: Annotated[
+        tuple[Panel, ...], Field(max_length=32, description="What the page of an instance shows")
+    ] = ()
+    actions: Annotated[
+        tuple[Action, ...], Field(max_length=64, description="Its buttons, each for an operation")
+    ] = ()
+    queue: Annotated[QueueSpec | None, Field(description="Present where the app runs jobs")] = None
+    shared_runtime: Annotated[
+        SharedRuntimeFlow | None,
+        Field(description="Present where projects can share one control plane"),
+    ] = None
+    runbook_url: Annotated[Url, Field(description="Where an operator goes at night")]
+    documentation_url: Annotated[Url | None, Field(description="Where people read more")] = None
 
     def operation(self, kind: str) -> OperationSpec | None:
         """The operation of this kind."""

@@ -77,84 +77,108 @@ class ValueFormat(StrEnum):
 class Fact(Input):
     """One labelled value."""
 
-    label: Title
-    pointer: JsonPointer
-    format: ValueFormat = ValueFormat.TEXT
-    help: Sentence = ""
+    label: Annotated[Title, Field(description="What people see")]
+    pointer: Annotated[
+        JsonPointer, Field(description="JSON pointer to the value in the panel's read model")
+    ]
+    format: Annotated[ValueFormat, Field(description="How the value is shown")] = ValueFormat.TEXT
+    help: Annotated[Sentence, Field(description="What people read beside it")] = ""
 
 
 class Column(Input):
     """One column of a table; the pointer starts at the row."""
 
-    label: Title
-    pointer: JsonPointer
-    format: ValueFormat = ValueFormat.TEXT
+    label: Annotated[Title, Field(description="Its heading")]
+    pointer: Annotated[JsonPointer, Field(description="JSON pointer to the value in the row")]
+    format: Annotated[ValueFormat, Field(description="How the values are shown")] = ValueFormat.TEXT
 
 
 class Edge(Input):
     """A line of the topology picture between members of two components."""
 
-    source: Key
-    target: Key
-    label: Sentence = ""
+    source: Annotated[Key, Field(description="Component the line begins at")]
+    target: Annotated[Key, Field(description="Component the line ends at")]
+    label: Annotated[Sentence, Field(description="What stands at the line")] = ""
 
 
 class _Panel(Input):
     # No field is named like a kind: the location of an error holds both, the document only one.
-    key: Key
-    title: Title
-    description: Sentence = ""
-    source: PanelSource = PanelSource.INSTANCE
+    key: Annotated[Key, Field(description="The app's word for it")]
+    title: Annotated[Title, Field(description="Its heading")]
+    description: Annotated[Sentence, Field(description="What stands below the heading")] = ""
+    source: Annotated[PanelSource, Field(description="The read model its pointers point into")] = (
+        PanelSource.INSTANCE
+    )
     empty: Annotated[Sentence, Field(description="Shown when there is nothing to show")] = ""
 
 
 class FactsPanel(_Panel):
     """Labelled values."""
 
-    kind: Literal["facts"]
-    items: Annotated[tuple[Fact, ...], Field(min_length=1, max_length=40)]
+    kind: Annotated[Literal["facts"], Field(description="What it looks like")]
+    items: Annotated[
+        tuple[Fact, ...], Field(min_length=1, max_length=40, description="The values, in order")
+    ]
 
 
 class TablePanel(_Panel):
     """Rows of an array, or of an object's values."""
 
-    kind: Literal["table"]
-    rows: JsonPointer = ""
-    columns: Annotated[tuple[Column, ...], Field(min_length=1, max_length=20)]
+    kind: Annotated[Literal["table"], Field(description="What it looks like")]
+    rows: Annotated[
+        JsonPointer, Field(description="JSON pointer to the array or object in the read model")
+    ] = ""
+    columns: Annotated[
+        tuple[Column, ...], Field(min_length=1, max_length=20, description="The columns, in order")
+    ]
 
 
 class StatusPanel(_Panel):
     """One status with its conditions, spelled by the health vocabulary."""
 
-    kind: Literal["status"]
-    health: JsonPointer = "/health"
-    summary: JsonPointer = "/adapter_detail/summary"
-    conditions: JsonPointer = "/conditions"
+    kind: Annotated[Literal["status"], Field(description="What it looks like")]
+    health: Annotated[JsonPointer, Field(description="JSON pointer to the health")] = "/health"
+    summary: Annotated[JsonPointer, Field(description="JSON pointer to the line beside it")] = (
+        "/adapter_detail/summary"
+    )
+    conditions: Annotated[JsonPointer, Field(description="JSON pointer to the conditions")] = (
+        "/conditions"
+    )
 
 
 class TopologyPanel(_Panel):
     """Members as boxes, grouped by component, joined by the edges named here."""
 
-    kind: Literal["topology"]
-    edges: Annotated[tuple[Edge, ...], Field(max_length=40)] = ()
-    label: JsonPointer = "/resource_name"
+    kind: Annotated[Literal["topology"], Field(description="What it looks like")]
+    edges: Annotated[
+        tuple[Edge, ...], Field(max_length=40, description="Lines between the boxes")
+    ] = ()
+    label: Annotated[JsonPointer, Field(description="JSON pointer to what stands on a box")] = (
+        "/resource_name"
+    )
 
 
 class QueuePanel(_Panel):
     """Queues and jobs of an app that runs jobs."""
 
-    kind: Literal["queue"]
-    source: Literal[PanelSource.JOBS, PanelSource.QUEUES] = PanelSource.JOBS
-    columns: Annotated[tuple[Column, ...], Field(max_length=20)] = ()
+    kind: Annotated[Literal["queue"], Field(description="What it looks like")]
+    source: Annotated[
+        Literal[PanelSource.JOBS, PanelSource.QUEUES], Field(description="Jobs or queues")
+    ] = PanelSource.JOBS
+    columns: Annotated[
+        tuple[Column, ...], Field(max_length=20, description="The columns, in order")
+    ] = ()
 
 
 class MarkdownPanel(_Panel):
     """Text of the app's own: fixed, or taken from the read model."""
 
-    kind: Literal["markdown"]
-    pointer: JsonPointer | None = None
-    text: Annotated[str, Field(max_length=20_000)] = ""
-    severity: Severity = Severity.INFO
+    kind: Annotated[Literal["markdown"], Field(description="What it looks like")]
+    pointer: Annotated[
+        JsonPointer | None, Field(description="JSON pointer to the text; or give `text`")
+    ] = None
+    text: Annotated[str, Field(max_length=20_000, description="Fixed text in Markdown")] = ""
+    severity: Annotated[Severity, Field(description="How loudly it is shown")] = Severity.INFO
 
 
 Panel = Annotated[
@@ -174,7 +198,7 @@ class ActionPlace(StrEnum):
 class Action(Input):
     """A button that requests an operation. Form, confirmation and validity are the operation's."""
 
-    operation: Key
-    place: ActionPlace
-    label: Title
-    primary: bool = False
+    operation: Annotated[Key, Field(description="The operation's `kind`")]
+    place: Annotated[ActionPlace, Field(description="Where the button stands")]
+    label: Annotated[Title, Field(description="What stands on it")]
+    primary: Annotated[bool, Field(description="It stands out from the others")] = False

@@ -17,6 +17,7 @@ from gpuaas_contract.common import (
     Input,
     Json,
     Model,
+    Revision,
     Scope,
     Text,
 )
@@ -48,7 +49,9 @@ class Version(Model):
     """Which platform this is."""
 
     version: str
-    schema_revision: int
+    schema_revision: Annotated[
+        int, Field(description="Of the database: the last migration that ran")
+    ]
 
 
 class Replica(Model):
@@ -70,7 +73,7 @@ class QueueDepth(Model):
     """Things that wait for their turn, and since when the oldest does."""
 
     name: Annotated[str, Field(examples=["outbox"])]
-    depth: int
+    depth: Annotated[int, Field(description="How many wait")]
     oldest_seconds: Annotated[float | None, Field(description="Null when nothing waits")] = None
 
 
@@ -212,7 +215,9 @@ class Timeline(Model):
         Field(description="What failed comes first, then what is under way; ten at most"),
     ]
     entries: list[TimelineEntry]
-    next_cursor: str | None = None
+    next_cursor: Annotated[
+        str | None, Field(description="Send it as `cursor` for what follows; null: that is all")
+    ] = None
 
 
 class GapCategory(StrEnum):
@@ -243,31 +248,45 @@ Id = Annotated[str, Field(min_length=1, max_length=64)]
 class GapEvidence(Input):
     """What was asked, what came back. Credentials in it are masked before it is stored."""
 
-    request: Annotated[Evidence, Field(examples=["POST /api/v1/app-instances …"])] = ""
-    answer: Annotated[Evidence, Field(examples=["409 state_conflict …"])] = ""
-    correlation_id: Annotated[str | None, Field(pattern=CORRELATION_PATTERN)] = None
+    request: Annotated[
+        Evidence, Field(examples=["POST /api/v1/app-instances …"], description="What was asked")
+    ] = ""
+    answer: Annotated[
+        Evidence, Field(examples=["409 state_conflict …"], description="What came back")
+    ] = ""
+    correlation_id: Annotated[
+        str | None, Field(pattern=CORRELATION_PATTERN, description="Of what was asked")
+    ] = None
 
 
 class GapCreate(Input):
     """Something that failed or felt awkward, said where it happened: in a project, or a tenant."""
 
-    category: GapCategory
-    title: Annotated[str, Field(min_length=1, max_length=200)]
-    description: Text = ""
-    org_id: Id | None = None
-    project_id: Id | None = None
-    app_slug: Annotated[str | None, Field(max_length=64)] = None
-    evidence: GapEvidence = GapEvidence()
+    category: Annotated[GapCategory, Field(description="What is missing or in the way")]
+    title: Annotated[str, Field(min_length=1, max_length=200, description="In one line")]
+    description: Annotated[Text, Field(description="What you wanted, and what was awkward")] = ""
+    org_id: Annotated[Id | None, Field(description="The tenant it was met in")] = None
+    project_id: Annotated[Id | None, Field(description="The project it was met in")] = None
+    app_slug: Annotated[str | None, Field(max_length=64, description="The app it was met with")] = (
+        None
+    )
+    evidence: Annotated[GapEvidence, Field(description="What shows it")] = GapEvidence()
 
 
 class GapUpdate(Input):
     """Close a gap, open it again, or say it better; what is not given stays."""
 
-    status: GapStatus | None = None
-    resolution: Text | None = None
-    category: GapCategory | None = None
-    title: Annotated[str | None, Field(min_length=1, max_length=200)] = None
-    description: Text | None = None
+    status: Annotated[GapStatus | None, Field(description="`closed`, or `open` again")] = None
+    resolution: Annotated[Text | None, Field(description="How it was closed")] = None
+    category: Annotated[GapCategory | None, Field(description="What is missing or in the way")] = (
+        None
+    )
+    title: Annotated[str | None, Field(min_length=1, max_length=200, description="In one line")] = (
+        None
+    )
+    description: Annotated[
+        Text | None, Field(description="What was wanted, and what was awkward")
+    ] = None
 
 
 class Gap(Model):
@@ -286,5 +305,5 @@ class Gap(Model):
     created_at: datetime
     closed_by: str | None
     closed_at: datetime | None
-    revision: int
+    revision: Revision
     correlation_id: Annotated[str, Field(description="Of the request that logged the gap")]

@@ -46,7 +46,7 @@ class SpanOutcome(StrEnum):
 class _About(Input):
     """What a line or a span is about."""
 
-    app_instance_id: Id
+    app_instance_id: Annotated[Id, Field(description="The instance it is about")]
     correlation_id: Annotated[
         str,
         Field(pattern=CORRELATION_PATTERN, description="Of the instance or one of its operations"),
@@ -59,8 +59,10 @@ class _About(Input):
 class TelemetryLine(_About):
     """A log line."""
 
-    level: LogLevel
-    message: Annotated[str, Field(max_length=LINE_MAX)]
+    level: Annotated[LogLevel, Field(description="How much it matters")]
+    message: Annotated[
+        str, Field(max_length=LINE_MAX, description="The line, without time and level")
+    ]
     span_id: Annotated[SpanId | None, Field(description="The span it was written in")] = None
     fields: Fields = {}
 
@@ -68,7 +70,7 @@ class TelemetryLine(_About):
 class TelemetrySpan(_About):
     """Something that took a while and has ended."""
 
-    id: SpanId
+    id: Annotated[SpanId, Field(description="Unlike any other span's")]
     parent_id: Annotated[
         SpanId | None,
         Field(
@@ -76,30 +78,37 @@ class TelemetrySpan(_About):
             examples=["op_01/preflight"],
         ),
     ] = None
-    name: Annotated[str, Field(min_length=1, max_length=200)]
-    seconds: Annotated[float, Field(ge=0, le=1e8)]
-    outcome: SpanOutcome = SpanOutcome.OK
+    name: Annotated[str, Field(min_length=1, max_length=200, description="What took so long")]
+    seconds: Annotated[float, Field(ge=0, le=1e8, description="How long it took")]
+    outcome: Annotated[SpanOutcome, Field(description="How it ended")] = SpanOutcome.OK
     fields: Fields = {}
 
 
 class TelemetryDropped(_About):
     """Lines and spans the sender had no room for; `at` is when the last of them was."""
 
-    count: Annotated[int, Field(ge=1, le=10**9)]
+    count: Annotated[int, Field(ge=1, le=10**9, description="How many were dropped")]
 
 
 class TelemetrySend(Input):
     """A batch; sent again it is not kept again."""
 
     batch: Annotated[str, Field(pattern=r"^[0-9a-f]{16,32}$", description="Unlike any other")]
-    replica: Annotated[str, Field(min_length=1, max_length=128)]
+    replica: Annotated[
+        str, Field(min_length=1, max_length=128, description="Which process sends it")
+    ]
     sent_at: Annotated[
         AwareDatetime,
         Field(description="By the sender's clock, which the platform compares with its own"),
     ]
-    lines: Annotated[list[TelemetryLine], Field(max_length=BATCH_MAX)] = []
-    spans: Annotated[list[TelemetrySpan], Field(max_length=BATCH_MAX)] = []
-    dropped: Annotated[list[TelemetryDropped], Field(max_length=BATCH_MAX)] = []
+    lines: Annotated[list[TelemetryLine], Field(max_length=BATCH_MAX, description="Log lines")] = []
+    spans: Annotated[
+        list[TelemetrySpan], Field(max_length=BATCH_MAX, description="Spans that have ended")
+    ] = []
+    dropped: Annotated[
+        list[TelemetryDropped],
+        Field(max_length=BATCH_MAX, description="What the sender had no room for"),
+    ] = []
 
 
 class TelemetryTaken(Model):
