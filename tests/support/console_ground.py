@@ -73,29 +73,37 @@ class Ground:
         """Where the console is."""
         return self.platform.url.removesuffix("/api/v1")
 
-    def hold(self, *names: str, sku: str = "small") -> None:
+    def hold(self, *names: str, sku: str = "small", project_id: str | None = None) -> None:
         """A node and, on it, an allocation of the project, for each name."""
+        owner = project_id or self.project_id
         for name in names:
             node = {"name": name, "region": "north", "sku": sku, "address": f"{name}.lab"}
             self.admin.made("/nodes", node | {"host_keys": [HOST_KEY]})
             held = {"name": name, "sku": sku, "region": "north"}
-            made = self.admin.made(f"/projects/{self.project_id}/allocations", held)
+            made = self.admin.made(f"/projects/{owner}/allocations", held)
             self.allocations[name] = made["id"]
 
     def deploy(self, name: str, machine: str) -> dict[str, Any]:
         """An instance of the template app on a machine that is held, once it is healthy."""
-        placed = {
-            "gateway_allocation_id": self.allocations[machine],
-            "server_placement": "same_node",
-        }
-        body = {"app_slug": "template", "name": name, "settings": placed}
-        made = self.admin.made(f"/projects/{self.project_id}/app-instances", body)["instance"]
+        made = self.place(name, machine)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while made["health"] != "healthy":
             assert time.monotonic() < deadline, f"{name} is {made['status']}, {made['health']}"
             time.sleep(0.1)
             made = self.admin.get(f"/app-instances/{made['id']}")
         return dict(made)
+
+    def place(
+        self, name: str, machine: str, slug: str = "template", version: str | None = None
+    ) -> dict[str, Any]:
+        """The same, asked for and not waited for."""
+        placed = {
+            "gateway_allocation_id": self.allocations[machine],
+            "server_placement": "same_node",
+        }
+        body = {"app_slug": slug, "version": version, "name": name, "settings": placed}
+        path = f"/projects/{self.project_id}/app-instances"
+        return dict(self.admin.made(path, body)["instance"])
 
     def silence(self, name: str) -> None:
         """Make a machine stop answering the app."""

@@ -1,6 +1,7 @@
 /** Where the person works: the project the pages of the navigation are about. Chosen in the top bar, or
  * by following a link into another project; remembered between visits. */
 
+import { useEffect } from "react";
 import { api, call } from "../api/client.ts";
 import type { Place, Schemas } from "../api/contract.ts";
 import { pageQuery, readPages } from "../api/pages.ts";
@@ -38,6 +39,14 @@ export function useProject(): Project | null {
   const chosen = useStore(chosenProject);
   const projects = useProjects().value ?? [];
   return projects.find(({ id }) => id === chosen) ?? projects[0] ?? null;
+}
+
+/** A link into another project, or to something of it, moves the person there. */
+export function useProjectOf(thing: { readonly project_id?: string | null } | null): void {
+  const id = thing?.project_id ?? null;
+  useEffect(() => {
+    if (id !== null && chosenProject.get() !== id) chooseProject(id);
+  }, [id]);
 }
 
 export function placeOf(thing: { org_id: string | null; project_id?: string | null }): Place {

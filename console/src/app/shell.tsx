@@ -15,7 +15,7 @@ import { ExpiredSession } from "./expired-session.tsx";
 import { useFollowEvents } from "./follow-events.ts";
 import { navigationOf, offers } from "./navigation.ts";
 import { type Notice, noticeDismiss, notices } from "./notices.ts";
-import { chooseProject, chosenProject, useProject, useProjects } from "./place.ts";
+import { useProject, useProjectOf, useProjects } from "./place.ts";
 import { signInHref } from "./return-to.ts";
 import {
   addressOf,
@@ -180,13 +180,6 @@ function flash(notice: Notice): FlashbarProps.MessageDefinition {
       </>
     ),
   };
-}
-
-/** A link into another project moves the person there. */
-function useProjectOf({ project_id }: Params): void {
-  useEffect(() => {
-    if (project_id !== undefined && chosenProject.get() !== project_id) chooseProject(project_id);
-  }, [project_id]);
 }
 
 /** Wide enough for the navigation to stand beside the page. */

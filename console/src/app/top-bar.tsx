@@ -105,6 +105,7 @@ function byTenant(
 function goToProject(id: string): void {
   chooseProject(id);
   const [first, , page] = window.location.pathname.split("/").filter((part) => part !== "");
+  if (`/${first}` === HOME) return;
   if (first === "projects" && page !== undefined) navigate(`/projects/${id}/${page}`);
   else navigate(`/projects/${id}/instances`);
 }

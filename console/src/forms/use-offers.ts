@@ -1,6 +1,6 @@
 /** The allocations of a project with their kinds; and as offers, each with the reason why it cannot be
  * chosen, where there is one: what people are not offered they are told about. Used by the allocation
- * picker, the review of a deploy and the page of an instance. */
+ * picker, the review of a deploy, the page of an instance and that of operations asked for together. */
 
 import { api, call } from "../api/client.ts";
 import type { Allocation, AppInstance, Place, Schemas, Sku } from "../api/contract.ts";
@@ -44,6 +44,14 @@ export function machinesOf(
     (signal) => readMachines(projectId ?? "", signal),
     { on: ({ type }) => type.startsWith("capacity."), later },
   ];
+}
+
+/** What people call the machine of an allocation; its id where nobody may read the name. */
+export function machineName(machines: readonly Machine[], allocationId: string): string {
+  return (
+    machines.find(({ allocation }) => allocation.id === allocationId)?.allocation.name ??
+    allocationId
+  );
 }
 
 async function readOffers(

@@ -40,8 +40,13 @@ export function priceText({ perHour, currency }: Price): string {
 }
 
 /** "8 × H100, 64 CPUs, 512 GiB": what a kind of machine is. */
-export function skuText({ cpus, memory_mib, gpus, gpu_model }: Sku): string {
+export function skuText(sku: Sku): string {
+  const { cpus, memory_mib } = sku;
   const parts = [`${cpus} CPUs`, `${Math.round(memory_mib / 102.4) / 10} GiB`];
-  if (gpus > 0) parts.unshift(`${gpus} × ${gpu_model || "GPU"}`);
-  return parts.join(", ");
+  return (sku.gpus > 0 ? [gpusText(sku), ...parts] : parts).join(", ");
+}
+
+/** "8 × H100", "None": what a kind of machine has of them. */
+export function gpusText({ gpus, gpu_model }: Sku): string {
+  return gpus === 0 ? "None" : `${gpus} × ${gpu_model || "GPU"}`;
 }

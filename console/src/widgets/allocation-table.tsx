@@ -9,25 +9,28 @@ import type { LiveList } from "../live/use-list.ts";
 import { money, skuText } from "../manifest/price.ts";
 import { Copy } from "./copy.tsx";
 import { type Column, DataTable } from "./data-table.tsx";
+import type { NameOf } from "./instance-names.ts";
 import { Moment } from "./moment.tsx";
 import { Status } from "./status.tsx";
-import { shortId } from "./words.ts";
 
 interface AllocationTableProps {
   readonly list: LiveList<Offer>;
+  /** What the instances on them are called. */
+  readonly instanceName: NameOf;
   readonly actions?: ReactNode;
   readonly filters?: ReactNode;
   readonly empty: ReactNode;
 }
 
-export function AllocationTable({ list, actions, filters, empty }: AllocationTableProps) {
+export function AllocationTable(props: AllocationTableProps) {
+  const { list, instanceName, actions, filters, empty } = props;
   return (
     <DataTable
       name="allocations"
       title="Allocations"
       list={list}
       idOf={({ allocation }) => allocation.id}
-      columns={COLUMNS}
+      columns={columns(instanceName)}
       sortedBy="name"
       actions={actions}
       filters={filters}
@@ -36,7 +39,7 @@ export function AllocationTable({ list, actions, filters, empty }: AllocationTab
   );
 }
 
-const COLUMNS: readonly Column<Offer>[] = [
+const columns = (nameOf: NameOf): readonly Column<Offer>[] => [
   {
     id: "name",
     header: "Name",
@@ -72,11 +75,12 @@ const COLUMNS: readonly Column<Offer>[] = [
     header: "Used by",
     cell: ({ allocation: { bound_instance_id } }) =>
       bound_instance_id ? (
-        <Link href={`/instances/${bound_instance_id}`}>{shortId(bound_instance_id)}</Link>
+        <Link href={`/instances/${bound_instance_id}`}>{nameOf(bound_instance_id)}</Link>
       ) : (
         "Free"
       ),
-    value: ({ allocation }) => allocation.bound_instance_id ?? "free",
+    value: ({ allocation: { bound_instance_id } }) =>
+      bound_instance_id ? `${nameOf(bound_instance_id)} ${bound_instance_id}` : "free",
   },
   {
     id: "address",

@@ -14,6 +14,7 @@ import { useLive } from "../live/use-live.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
 import { Moment } from "./moment.tsx";
+import { Thing } from "./thing.tsx";
 import { sentence } from "./words.ts";
 
 type Binding = Schemas["RoleBinding"];
@@ -170,8 +171,14 @@ const COLUMNS: readonly Column<Binding>[] = [
   {
     id: "who",
     header: "Who",
-    cell: ({ principal_name, principal_kind }) =>
-      principal_kind === "user" ? principal_name : `${principal_name} (service account)`,
+    cell: ({ principal_id, principal_name, principal_kind }) =>
+      principal_kind === "user" ? (
+        principal_name
+      ) : (
+        <>
+          <Thing id={principal_id}>{principal_name}</Thing> (service account)
+        </>
+      ),
     value: ({ principal_name }) => principal_name,
     rowHeader: true,
   },
@@ -184,7 +191,9 @@ const COLUMNS: readonly Column<Binding>[] = [
   {
     id: "where",
     header: "Where",
-    cell: ({ scope }) => sentence(scope.kind),
+    cell: ({ scope }) => (
+      <Thing id={scope.project_id ?? scope.org_id ?? ""}>{sentence(scope.kind)}</Thing>
+    ),
     value: ({ scope }) => scope.kind,
   },
   {

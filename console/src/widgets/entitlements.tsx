@@ -2,6 +2,7 @@
  * set them; everybody else sees the effect in the catalog. */
 
 import Button from "@cloudscape-design/components/button";
+import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import { api, call } from "../api/client.ts";
@@ -30,6 +31,7 @@ type Dialog = { kind: "new" } | { kind: "edit" | "delete"; of: Entitlement };
 export function EntitlementTable({ scope, slug }: EntitlementTableProps) {
   const [dialog, setDialog] = useState<Dialog | null>(null);
   const manages = useManages(scope);
+  const pageOfApp = usePageOfApp(scope);
   const list = useList(
     `entitlements:${scope.kind}:${scope.id}`,
     (cursor, signal) => readEntitlements(scope, cursor, signal),
@@ -45,7 +47,7 @@ export function EntitlementTable({ scope, slug }: EntitlementTableProps) {
         description={`Which apps this ${scope.kind} may use, and within which bounds.`}
         list={{ ...list, items }}
         idOf={({ id }) => id}
-        columns={[...COLUMNS, ...(manages ? [editColumn(setDialog)] : [])]}
+        columns={[appColumn(pageOfApp), ...COLUMNS, ...(manages ? [editColumn(setDialog)] : [])]}
         actions={manages && <Button onClick={() => setDialog({ kind: "new" })}>Entitle</Button>}
         empty={
           <Empty title="Nothing is entitled here">
@@ -75,6 +77,29 @@ function useManages({ kind, id }: EntitlementTableProps["scope"]): boolean {
   return can("catalog.entitlement.manage", place);
 }
 
+/** Where one reads about an app: in the project's catalog; what is published, whoever publishes. */
+function usePageOfApp({
+  kind,
+  id,
+}: EntitlementTableProps["scope"]): (slug: string) => string | null {
+  const publishes = useCan()("catalog.app.publish");
+  if (kind === "project") return (slug) => `/projects/${id}/catalog/${slug}`;
+  return (slug) => (publishes ? `/admin/apps/${slug}` : null);
+}
+
+function appColumn(pageOfApp: (slug: string) => string | null): Column<Entitlement> {
+  return {
+    id: "app",
+    header: "App",
+    cell: ({ app_slug }) => {
+      const page = pageOfApp(app_slug);
+      return page === null ? app_slug : <Link href={page}>{app_slug}</Link>;
+    },
+    value: ({ app_slug }) => app_slug,
+    rowHeader: true,
+  };
+}
+
 function readEntitlements(
   { kind, id }: EntitlementTableProps["scope"],
   cursor: string | null,
@@ -97,13 +122,6 @@ function readEntitlements(
 }
 
 const COLUMNS: readonly Column<Entitlement>[] = [
-  {
-    id: "app",
-    header: "App",
-    cell: ({ app_slug }) => app_slug,
-    value: ({ app_slug }) => app_slug,
-    rowHeader: true,
-  },
   {
     id: "versions",
     header: "Versions",

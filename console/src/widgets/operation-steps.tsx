@@ -41,6 +41,11 @@ export function OperationSteps({ operation, spec }: OperationStepsProps) {
       <LiveRegion hidden>
         {at >= 0 && `Step ${at + 1} of ${steps.length}: ${titleOf(steps[at], spec)}`}
       </LiveRegion>
+      {operation.cancel_requested && isOpen(operation) && (
+        <Alert type="info" header="It was asked to stop">
+          The app stops at its next safe point and undoes what can be undone.
+        </Alert>
+      )}
       <OperationFailure operation={operation} />
     </SpaceBetween>
   );
@@ -50,11 +55,11 @@ export function OperationSteps({ operation, spec }: OperationStepsProps) {
 export function OperationFailure({ operation }: { readonly operation: Operation }) {
   const { error, status, attempt, max_attempts, not_before } = operation;
   if (error === null || status === "succeeded") return null;
-  const again = status === "requested" || status === "accepted" || status === "running";
+  const ended = status === "failed";
   return (
     <Alert
-      type={again ? "warning" : "error"}
-      header={again ? `Attempt ${error.attempt} of ${max_attempts} failed` : "It failed"}
+      type={ended ? "error" : "warning"}
+      header={ended ? "It failed" : `Attempt ${error.attempt} of ${max_attempts} failed`}
     >
       <SpaceBetween size="xs">
         <div className="wrap-anywhere">{error.message}</div>
@@ -65,14 +70,18 @@ export function OperationFailure({ operation }: { readonly operation: Operation 
         {Object.keys(error.detail ?? {}).length > 0 && (
           <JsonView value={error.detail} name="detail" />
         )}
-        {again && status === "requested" && Date.parse(not_before) > Date.now() && (
+        {status === "requested" && Date.parse(not_before) > Date.now() && (
           <div>
-            Attempt {attempt + 1} begins <Moment at={not_before} />.
+            Attempt {attempt} begins <Moment at={not_before} />.
           </div>
         )}
       </SpaceBetween>
     </Alert>
   );
+}
+
+function isOpen({ status }: Operation): boolean {
+  return status === "requested" || status === "accepted" || status === "running";
 }
 
 const FAMILIES: Readonly<Record<string, string>> = {

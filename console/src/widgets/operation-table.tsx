@@ -1,20 +1,27 @@
 /** Operations as a list: of an instance, of a project, of a group. */
 
+import Box from "@cloudscape-design/components/box";
 import Link from "@cloudscape-design/components/link";
 import type { ReactNode } from "react";
 import type { Manifest, Operation } from "../api/contract.ts";
 import type { LiveList } from "../live/use-list.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
+import type { NameOf } from "./instance-names.ts";
 import { Elapsed, Moment } from "./moment.tsx";
+import type { OnMachine } from "./operation-machine.ts";
 import { Status } from "./status.tsx";
-import { sentence, shortId } from "./words.ts";
+import { Thing } from "./thing.tsx";
+import { sentence } from "./words.ts";
 
 interface OperationTableProps {
   readonly list: LiveList<Operation>;
   readonly manifest?: Manifest | null;
   readonly title?: string;
-  readonly withInstance?: boolean;
+  /** What instances are called, where they are of more than one. */
+  readonly instanceName?: NameOf;
+  /** Where operations are about machines: which; null for one of the whole. */
+  readonly onMachine?: (operation: Operation) => OnMachine | null;
   readonly filters?: ReactNode;
 }
 
@@ -22,7 +29,8 @@ export function OperationTable({
   list,
   manifest = null,
   title = "Operations",
-  withInstance = false,
+  instanceName,
+  onMachine,
   filters,
 }: OperationTableProps) {
   return (
@@ -31,7 +39,7 @@ export function OperationTable({
       title={title}
       list={list}
       idOf={({ id }) => id}
-      columns={columns(manifest, withInstance)}
+      columns={columns(manifest, instanceName, onMachine)}
       sortedBy="-requested"
       {...(filters === undefined ? {} : { filters })}
       empty={<Empty title="No operation">Everything that is asked of an app is listed here.</Empty>}
@@ -39,7 +47,11 @@ export function OperationTable({
   );
 }
 
-function columns(manifest: Manifest | null, withInstance: boolean): readonly Column<Operation>[] {
+function columns(
+  manifest: Manifest | null,
+  instanceName: NameOf | undefined,
+  onMachine: OperationTableProps["onMachine"],
+): readonly Column<Operation>[] {
   const title = (kind: string) =>
     manifest?.operations.find((spec) => spec.kind === kind)?.title ?? sentence(kind);
   return [
@@ -56,20 +68,8 @@ function columns(manifest: Manifest | null, withInstance: boolean): readonly Col
       cell: ({ status }) => <Status word={status} work />,
       value: ({ status }) => status,
     },
-    ...(withInstance
-      ? [
-          {
-            id: "instance",
-            header: "Instance",
-            cell: ({ instance_id, app_slug }: Operation) => (
-              <Link
-                href={`/instances/${instance_id}`}
-              >{`${app_slug} ${shortId(instance_id)}`}</Link>
-            ),
-            value: ({ instance_id, app_slug }: Operation) => `${app_slug} ${instance_id}`,
-          },
-        ]
-      : []),
+    ...(instanceName === undefined ? [] : [instanceColumn(instanceName)]),
+    ...(onMachine === undefined ? [] : [machineColumn(onMachine)]),
     {
       id: "step",
       header: "Step",
@@ -92,10 +92,36 @@ function columns(manifest: Manifest | null, withInstance: boolean): readonly Col
     {
       id: "by",
       header: "By",
-      cell: ({ requested_by }) => requested_by,
+      cell: ({ requested_by }) => <Thing id={requested_by} />,
       value: (one) => one.requested_by,
     },
   ];
+}
+
+function instanceColumn(nameOf: NameOf): Column<Operation> {
+  return {
+    id: "instance",
+    header: "Instance",
+    cell: ({ instance_id, app_slug }) => (
+      <>
+        <Thing id={instance_id}>{nameOf(instance_id)}</Thing>
+        <Box color="text-body-secondary">{app_slug}</Box>
+      </>
+    ),
+    value: ({ instance_id, app_slug }) => `${nameOf(instance_id)} ${app_slug} ${instance_id}`,
+  };
+}
+
+function machineColumn(on: NonNullable<OperationTableProps["onMachine"]>): Column<Operation> {
+  return {
+    id: "machine",
+    header: "Machine",
+    cell: (operation) => {
+      const found = on(operation);
+      return found && <Thing id={found.allocationId}>{found.name}</Thing>;
+    },
+    value: (operation) => on(operation)?.name,
+  };
 }
 
 function lastStep({ progress, error, status }: Operation): string | null {

@@ -5,6 +5,7 @@ import Box from "@cloudscape-design/components/box";
 import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { lazy, type ReactNode, Suspense } from "react";
 import type {
@@ -24,6 +25,7 @@ import { Conditions } from "./conditions.tsx";
 import { DataTable } from "./data-table.tsx";
 import { Markdown } from "./markdown.tsx";
 import { isUnreachable, Status } from "./status.tsx";
+import { pageOf } from "./thing.tsx";
 import { MOST, pictureHeight, placed } from "./topology-layout.ts";
 import { Value } from "./value.tsx";
 import { sentence } from "./words.ts";
@@ -70,7 +72,7 @@ function content(panel: Panel, scene: PanelScene): ReactNode | null {
     case "facts":
       return <Facts panel={panel} source={source} />;
     case "table":
-      return <Rows panel={panel} source={source} />;
+      return <Rows panel={panel} source={source} members={scene.members} />;
     case "status":
       return <StatusFacts panel={panel} source={source} manifest={scene.manifest} />;
     case "topology":
@@ -168,7 +170,14 @@ interface Row {
   readonly at: number;
 }
 
-function Rows({ panel, source }: { readonly panel: Kind<"table">; readonly source: unknown }) {
+interface RowsProps {
+  readonly panel: Kind<"table">;
+  readonly source: unknown;
+  readonly members: readonly Member[];
+}
+
+/** The first column says what a row is called: it leads to its page, and orders the rows until a person does. */
+function Rows({ panel, source, members }: RowsProps) {
   const found = readAt(source, panel.rows ?? "");
   const rows = Array.isArray(found) ? found : isJsonObject(found) ? Object.values(found) : [];
   return (
@@ -178,17 +187,37 @@ function Rows({ panel, source }: { readonly panel: Kind<"table">; readonly sourc
       title={panel.title}
       list={wholeList(rows.map((row, at) => ({ row, at })))}
       idOf={({ at }) => `${at}`}
+      sortedBy={isText(panel.columns[0]) ? "0" : ""}
       columns={panel.columns.map(({ label, pointer, format = "text" }, at) => ({
         id: `${at}`,
         header: label,
         rowHeader: at === 0,
         minWidth: "auto",
         value: ({ row }) => comparable(readAt(row, pointer)),
-        cell: ({ row }) => <Value value={readAt(row, pointer)} format={format} label={label} />,
+        cell: ({ row }) => {
+          const value = readAt(row, pointer);
+          const page = at === 0 && format === "text" ? pageOfRow(row, value, members) : null;
+          const shown = <Value value={value} format={format} label={label} />;
+          return page === null ? shown : <Link href={page}>{shown}</Link>;
+        },
       }))}
       empty={<Box color="text-body-secondary">{panel.empty || "There are none."}</Box>}
     />
   );
+}
+
+function isText(column: Kind<"table">["columns"][number] | undefined): boolean {
+  return (column?.format ?? "text") === "text";
+}
+
+/** Where a row leads: an operation to its page, a member, or what the app calls by a member's name, to the
+ * machine. */
+function pageOfRow(row: unknown, name: unknown, members: readonly Member[]): string | null {
+  const { id, allocation_id } = isJsonObject(row) ? row : {};
+  if (typeof allocation_id === "string") return pageOf(allocation_id);
+  if (typeof id === "string" && pageOf(id) !== null) return pageOf(id);
+  const member = members.find(({ node }) => node !== "" && node === name);
+  return member === undefined ? null : pageOf(member.allocation_id);
 }
 
 /** What a cell is searched in and sorted by. */

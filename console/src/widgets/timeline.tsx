@@ -92,5 +92,10 @@ const COLUMNS: readonly Column<Entry>[] = [
       status && <Status word={status} work={kind === "operation" || kind === "step"} />,
     value: ({ status }) => status,
   },
-  { id: "actor", header: "By", cell: ({ actor }) => actor ?? null, value: ({ actor }) => actor },
+  {
+    id: "actor",
+    header: "By",
+    cell: ({ actor }) => actor && <Thing id={actor} />,
+    value: ({ actor }) => actor,
+  },
 ];

@@ -1,25 +1,26 @@
-/** Usage by day: bars for the eye, and the same in a table for everybody else. */
+/** Usage by day: bars on a scale for the eye, and the same in a table for everybody else. */
 
 import Box from "@cloudscape-design/components/box";
 import ExpandableSection from "@cloudscape-design/components/expandable-section";
 import Table from "@cloudscape-design/components/table";
 import type { Schemas } from "../api/contract.ts";
 import { money } from "../manifest/price.ts";
+import {
+  calendar,
+  type Day,
+  dayText,
+  type Measure,
+  measureOf,
+  namedDays,
+  roundTop,
+  SHOWN,
+  short,
+} from "./usage-scale.ts";
 import { count } from "./words.ts";
 
 type Total = Schemas["UsageTotal"];
 
-interface Day {
-  readonly day: string;
-  readonly machineHours: number;
-  readonly runningHours: number;
-  readonly amount: number;
-  readonly currency: string;
-}
-
-const SHOWN = 31;
-const WIDTH = 620;
-const HEIGHT = 90;
+const HEIGHT = 100;
 
 export function UsageDays({ days }: { readonly days: readonly Total[] }) {
   const found = byDay(days).slice(-SHOWN);
@@ -52,37 +53,53 @@ export function UsageDays({ days }: { readonly days: readonly Total[] }) {
   );
 }
 
+/** Bars over a scale: round values beside them, dates below, and all of it in words for whoever sees none. */
 function Bars({ days }: { readonly days: readonly Day[] }) {
-  const most = Math.max(...days.map(weight));
-  const step = WIDTH / SHOWN;
+  const measure = measureOf(days);
+  const shown = calendar(days);
+  const top = roundTop(Math.max(...shown.map(measure.of)));
   return (
-    <Box color="text-status-info">
-      <svg
-        role="img"
-        aria-label={spoken(days)}
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        width="100%"
-        height={HEIGHT}
-        preserveAspectRatio="xMinYMax meet"
-      >
-        {days.map((one, at) => {
-          const height = most === 0 ? 0 : Math.max(2, (weight(one) / most) * (HEIGHT - 4));
-          return (
-            <rect
-              key={one.day}
-              x={at * step}
-              y={HEIGHT - height}
-              width={step * 0.7}
-              height={height}
-              rx={2}
-              fill="currentColor"
-            >
-              <title>{`${one.day}: ${costText(one)}, ${short(one.machineHours)} machine hours`}</title>
-            </rect>
-          );
-        })}
-      </svg>
-    </Box>
+    <div className="usage" role="img" aria-label={spoken(shown, measure, top)}>
+      <div className="usage-title">{`${measure.title} per day, in UTC`}</div>
+      <div className="usage-values">
+        {[top, top / 2, 0].map((value) => (
+          <span key={value}>{measure.text(value)}</span>
+        ))}
+      </div>
+      <Box color="text-status-info">
+        <svg viewBox={`0 0 ${SHOWN} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden>
+          {[0.5, HEIGHT / 2, HEIGHT - 0.5].map((y) => (
+            <line key={y} className="usage-line" x1={0} x2={SHOWN} y1={y} y2={y} />
+          ))}
+          {shown.map((one, at) => (
+            <Bar key={one.day} day={one} at={at} part={measure.of(one) / top} />
+          ))}
+        </svg>
+      </Box>
+      <div className="usage-days">
+        {namedDays(shown).map((at) => (
+          <span key={at} style={{ insetInlineEnd: `${((SHOWN - 1 - at) / SHOWN) * 100}%` }}>
+            {dayText(shown[at]?.day ?? "")}
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface BarProps {
+  readonly day: Day;
+  readonly at: number;
+  readonly part: number;
+}
+
+function Bar({ day, at, part }: BarProps) {
+  // However little was used: it can be seen that something was.
+  const height = part === 0 ? 0 : Math.max(2, part * HEIGHT);
+  return (
+    <rect x={at + 0.15} y={HEIGHT - height} width={0.7} height={height} fill="currentColor">
+      <title>{`${day.day}: ${costText(day)}, ${short(day.machineHours)} machine hours`}</title>
+    </rect>
   );
 }
 
@@ -110,21 +127,12 @@ function byDay(totals: readonly Total[]): readonly Day[] {
   return [...found.values()];
 }
 
-/** How tall a day's bar is: its cost, or its hours where nothing costs anything. */
-function weight({ amount, machineHours }: Day): number {
-  return amount || machineHours;
-}
-
 function costText({ amount, currency }: Day): string {
   return currency === "" ? "–" : money(amount, currency);
 }
 
-function short(hours: number): string {
-  return String(Number(hours.toFixed(2)));
-}
-
-function spoken(days: readonly Day[]): string {
-  const last = days[days.length - 1];
-  const top = days.reduce((most, one) => (weight(one) > weight(most) ? one : most));
-  return `Cost by day, ${count(days.length, "day")} up to ${last?.day}: most on ${top.day} with ${costText(top)}. The table below has every day.`;
+function spoken(days: readonly Day[], { title, of, text }: Measure, top: number): string {
+  const used = days.filter((one) => of(one) > 0).length;
+  const most = days.reduce((best, one) => (of(one) > of(best) ? one : best));
+  return `${title} by day, ${count(days.length, "day")} up to ${days.at(-1)?.day}, on a scale up to ${text(top)}: something on ${count(used, "day")}, most on ${most.day} with ${text(of(most))}. The table below has every day.`;
 }

@@ -9,7 +9,9 @@ from playwright.async_api import Page, expect
 SECRET = "nobody-reads-this-again"
 
 
-async def test_an_operator_enrols_a_host_sees_the_health_and_proves_the_audit(visit: Any) -> None:
+async def test_an_operator_enrols_a_host_sees_the_health_and_proves_the_audit(
+    visit: Any, site: Ground
+) -> None:
     page = await visit(ADMIN)
     await page.goto("/admin/capacity?tab=enrolments")
     await _enrol(page)
@@ -23,6 +25,7 @@ async def test_an_operator_enrols_a_host_sees_the_health_and_proves_the_audit(vi
     await page.get_by_role("button", name="Verify the chain").click()
     await expect(page.get_by_text("The chain is sound")).to_be_visible()
     await page.get_by_role("button", name="Filters").click()
+    await page.get_by_role("searchbox", name="On what").fill(site.tenant_id)
     await page.get_by_role("searchbox", name="Action").fill("identity.tenant.create")
     first = page.get_by_role("row").nth(1)
     await expect(first.get_by_text("identity.tenant.create")).to_be_visible()

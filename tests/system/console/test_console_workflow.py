@@ -1,5 +1,6 @@
 """The workflow a tenant's administrator follows, by clicks alone, on the template app's controller:
-deploy, watch, grow, drain, remove, stop, start, take down; and out of a failure by its buttons."""
+deploy, watch, grow, drain, remove, stop, start, take down; and out of a failure, or of what was
+begun, by its buttons."""
 
 import re
 from typing import Any
@@ -126,7 +127,7 @@ async def test_what_is_abandoned_shows_its_evidence_and_sets_the_machine_aside(
 ) -> None:
     site.hold("left-01")
     site.occupy("left-01", "gateway")
-    instance = _placed(site, "left", "left-01")
+    instance = site.place("left", "left-01")
     page = await visit(OWNER)
     await page.goto(f"/instances/{instance['id']}")
     await page.get_by_role("button", name="Abandon", exact=True).first.click()
@@ -146,7 +147,7 @@ async def test_an_upgrade_the_way_back_and_a_server_that_returns_by_clicks(
     publish(site, "upgraded", template_manifest(), "1.0.0")
     newer = {"version": "1.1.0", "manifest": template_manifest(), "publish": True}
     with site.controller("upgraded"):
-        instance = _placed(site, "upgraded", "up-01", slug="upgraded", version="1.0.0")
+        instance = site.place("upgraded", "up-01", slug="upgraded", version="1.0.0")
         page = await visit(OWNER)
         await page.goto(f"/instances/{instance['id']}")
         await _healthy(page)
@@ -171,6 +172,41 @@ async def test_an_upgrade_the_way_back_and_a_server_that_returns_by_clicks(
             dialog = page.get_by_role("dialog")
             await dialog.get_by_role("button", name=f"{action} servers").click()
             await expect(row.get_by_text(state).first).to_be_visible()
+
+
+async def test_what_is_under_way_is_cancelled_by_its_button(visit: Any, site: Ground) -> None:
+    """What then is, is shown: the operation as cancelled, what it left behind as not well."""
+    site.hold("halt-01", "halt-02")
+    instance = site.deploy("halted", "halt-01")
+    site.silence("halt-02")
+    page = await visit(OWNER)
+    await page.goto(f"/instances/{instance['id']}")
+    await page.get_by_role("button", name="Add servers").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("checkbox", name="halt-02").click()
+    await dialog.get_by_role("button", name="Add servers").click()
+    # It would go on: a machine that does not answer may do so later.
+    await expect(page.get_by_text(re.compile(r"^Attempt 1 of \d+ failed$"))).to_be_visible()
+    await page.get_by_role("button", name="Cancel operation", exact=True).click()
+    await dialog.get_by_role("button", name="Cancel operation", exact=True).click()
+    await page.get_by_role("tab", name="History").click()
+    row = page.get_by_role("row", name=re.compile("halt-02"))
+    await expect(row.get_by_text("Cancelled")).to_be_visible()
+
+    await row.get_by_role("link", name="Add servers").click()
+    await page.wait_for_url("**/operations/**")
+    await expect(_fact(page, "Operation")).to_contain_text("Cancelled")
+    await expect(page.get_by_text("It failed")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Cancel operation")).to_have_count(0)
+    await _fact(page, "Instance").get_by_role("link").click()
+    await page.get_by_role("tab", name=re.compile("Members")).click()
+    await expect(row.get_by_text("Failed").first).to_be_visible()
+    site.wake("halt-02")
+    await page.get_by_role("checkbox", name="Server on halt-02").click()
+    await page.get_by_role("button", name="Remove", exact=True).click()
+    await dialog.get_by_role("button", name="Remove servers").click()
+    await expect(page.get_by_role("tab", name="Members (2)")).to_be_visible()
+    await expect(_fact(page, "Status")).to_contain_text("Running")
 
 
 async def _begin(page: Page, name: str) -> None:
@@ -249,19 +285,6 @@ async def _take_down(page: Page) -> None:
     await dialog.get_by_role("textbox").last.fill("inference")
     await confirm.click()
     await expect(_fact(page, "Status")).to_contain_text("Deleted")
-
-
-def _placed(
-    site: Ground, name: str, machine: str, slug: str = "template", version: str | None = None
-) -> dict[str, Any]:
-    """An instance that is asked for and not waited for."""
-    settings = {
-        "gateway_allocation_id": site.allocations[machine],
-        "server_placement": "same_node",
-    }
-    body = {"app_slug": slug, "version": version, "name": name, "settings": settings}
-    path = f"/projects/{site.project_id}/app-instances"
-    return dict(site.admin.made(path, body)["instance"])
 
 
 async def _to_version(page: Page, label: str, version: str) -> None:

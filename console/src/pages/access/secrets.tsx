@@ -13,6 +13,7 @@ import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Status } from "../../widgets/status.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 
 type Secret = Schemas["RuntimeSecret"];
 
@@ -131,7 +132,7 @@ const COLUMNS: readonly Column<Secret>[] = [
   {
     id: "by",
     header: "By",
-    cell: ({ created_by }) => created_by,
+    cell: ({ created_by }) => <Thing id={created_by} />,
     value: ({ created_by }) => created_by,
   },
   {

@@ -20,6 +20,7 @@ import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Page } from "../../widgets/page.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 import { sentence } from "../../widgets/words.ts";
 
 type Token = Schemas["PersonalToken"];
@@ -109,6 +110,10 @@ function Me({ who }: { readonly who: Whoami }) {
   );
 }
 
+function whereOf({ project_name, org_name, kind }: Whoami["bindings"][number]["scope"]): string {
+  return project_name ?? org_name ?? sentence(kind);
+}
+
 const ROLES: readonly Column<Whoami["bindings"][number]>[] = [
   {
     id: "role",
@@ -120,8 +125,10 @@ const ROLES: readonly Column<Whoami["bindings"][number]>[] = [
   {
     id: "where",
     header: "Where",
-    cell: ({ scope }) => scope.project_name ?? scope.org_name ?? sentence(scope.kind),
-    value: ({ scope }) => scope.project_name ?? scope.org_name ?? scope.kind,
+    cell: ({ scope }) => (
+      <Thing id={scope.project_id ?? scope.org_id ?? ""}>{whereOf(scope)}</Thing>
+    ),
+    value: ({ scope }) => whereOf(scope),
   },
   { id: "by", header: "By", cell: ({ source }) => sentence(source), value: ({ source }) => source },
   {

@@ -18,6 +18,7 @@ import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Status } from "../../widgets/status.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 
 type Grant = Schemas["AccessGrant"];
 
@@ -162,7 +163,7 @@ const COLUMNS: readonly Column<Grant>[] = [
   {
     id: "who",
     header: "For",
-    cell: ({ created_by }) => created_by,
+    cell: ({ created_by }) => <Thing id={created_by} />,
     value: ({ created_by }) => created_by,
     rowHeader: true,
   },

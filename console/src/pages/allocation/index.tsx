@@ -12,17 +12,19 @@ import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { Allocation } from "../../api/contract.ts";
 import { useCan } from "../../app/access.ts";
-import { placeOf, useProjects, useTenantNames } from "../../app/place.ts";
+import { placeOf, useProjectOf, useProjects, useTenantNames } from "../../app/place.ts";
 import type { PageProps } from "../../app/router.tsx";
 import { FormDialog } from "../../forms/form-dialog.tsx";
 import { readSkus } from "../../forms/use-offers.ts";
 import { rowOf } from "../../live/use-list.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
-import { money, skuText } from "../../manifest/price.ts";
+import { gpusText, money, skuText } from "../../manifest/price.ts";
 import { AllocationStatus } from "../../widgets/allocation-table.tsx";
 import { Copy, CopyBlock } from "../../widgets/copy.tsx";
+import { useInstanceNames } from "../../widgets/instance-names.ts";
 import { Moment } from "../../widgets/moment.tsx";
 import { Later, Loaded, Page, ReadProblem } from "../../widgets/page.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 import { BoundMembers, useBoundMembers } from "./bound-members.tsx";
 import { GrantTable } from "./grants.tsx";
 
@@ -42,6 +44,7 @@ export default function AllocationPage({ params }: PageProps) {
       seed: () => rowOf<Allocation>("allocations", id),
     },
   );
+  useProjectOf(allocation.value);
   if (allocation.value === null) {
     return (
       <Page title="Allocation">
@@ -118,6 +121,7 @@ function Machine({ allocation }: { readonly allocation: Allocation }) {
   const sku = skus.find(({ name }) => name === allocation.sku) ?? null;
   const project = (useProjects().value ?? []).find(({ id }) => id === allocation.project_id);
   const tenants = useTenantNames();
+  const instanceName = useInstanceNames(allocation.project_id);
   return (
     <Container header={<Header variant="h2">The machine</Header>}>
       <KeyValuePairs
@@ -128,11 +132,19 @@ function Machine({ allocation }: { readonly allocation: Allocation }) {
             label: "Kind",
             value: sku === null ? allocation.sku : `${sku.display_name}: ${skuText(sku)}`,
           },
-          { label: "GPUs", value: sku === null ? "–" : `${sku.gpus} ${sku.gpu_model}` },
+          { label: "GPUs", value: sku === null ? "–" : gpusText(sku) },
           { label: "Region", value: allocation.region },
           {
             label: "Held by",
-            value: `Project ${project?.display_name ?? allocation.project_id}, tenant ${tenants.get(allocation.org_id) ?? allocation.org_id}`,
+            value: (
+              <>
+                Project{" "}
+                <Thing id={allocation.project_id}>
+                  {project?.display_name ?? allocation.project_id}
+                </Thing>
+                , tenant {tenants.get(allocation.org_id) ?? allocation.org_id}
+              </>
+            ),
           },
           {
             label: "Price per hour",
@@ -143,9 +155,9 @@ function Machine({ allocation }: { readonly allocation: Allocation }) {
           {
             label: "Used by",
             value: allocation.bound_instance_id ? (
-              <Link href={`/instances/${allocation.bound_instance_id}`}>
-                {allocation.bound_instance_id}
-              </Link>
+              <Thing id={allocation.bound_instance_id}>
+                {instanceName(allocation.bound_instance_id)}
+              </Thing>
             ) : (
               "Nothing: it is free"
             ),

@@ -17,6 +17,7 @@ import { useLive } from "../../live/use-live.ts";
 import { money, skuText } from "../../manifest/price.ts";
 import { AllocationTable } from "../../widgets/allocation-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
+import { useInstanceNames } from "../../widgets/instance-names.ts";
 import { Page } from "../../widgets/page.tsx";
 
 export default function AllocationsPage({ params }: PageProps) {
@@ -45,6 +46,7 @@ export default function AllocationsPage({ params }: PageProps) {
         sku: skus.find(({ name }) => name === allocation.sku) ?? null,
         why: null,
       })) ?? null;
+  const instanceName = useInstanceNames(projectId);
   const place = { org_id: project?.org_id ?? null, project_id: projectId };
   const get = can("capacity.allocation.create", place) && (
     <Button onClick={() => setOpen(true)}>Get an allocation</Button>
@@ -56,6 +58,7 @@ export default function AllocationsPage({ params }: PageProps) {
     >
       <AllocationTable
         list={{ ...list, items }}
+        instanceName={instanceName}
         actions={get}
         filters={
           <Toggle

@@ -16,6 +16,7 @@ import { Moment } from "../../widgets/moment.tsx";
 import { OperationTable } from "../../widgets/operation-table.tsx";
 import { Page, ReadProblem } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
+import { shortId } from "../../widgets/words.ts";
 import { useAttention } from "./read.ts";
 
 export default function HomePage() {
@@ -33,7 +34,7 @@ export default function HomePage() {
 }
 
 function ProjectHome({ project }: { readonly project: Project }) {
-  const { needs, open, instances, live } = useAttention(project.id);
+  const { needs, open, names, instances, live } = useAttention(project.id);
   return (
     <SpaceBetween size="l">
       <ReadProblem live={live} />
@@ -72,7 +73,13 @@ function ProjectHome({ project }: { readonly project: Project }) {
           </Empty>
         }
       />
-      {open.length > 0 && <OperationTable list={wholeList(open)} title="Under way" withInstance />}
+      {open.length > 0 && (
+        <OperationTable
+          list={wholeList(open)}
+          title="Under way"
+          instanceName={(id) => names.get(id) ?? shortId(id)}
+        />
+      )}
       {!live.loading && instances === 0 && <FirstSteps project={project} />}
     </SpaceBetween>
   );

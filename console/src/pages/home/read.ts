@@ -1,8 +1,9 @@
 /** What needs attention in a project, gathered from its instances, operations and allocations. */
 
 import { api, call } from "../../api/client.ts";
-import type { Allocation, AppInstance, Operation } from "../../api/contract.ts";
+import type { Allocation, AppInstance, Member, Operation } from "../../api/contract.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
+import { failuresStanding, TROUBLED } from "../../widgets/standing.ts";
 import { sentence } from "../../widgets/words.ts";
 
 export interface Need {
@@ -17,23 +18,20 @@ export interface Need {
 interface Found {
   readonly needs: readonly Need[];
   readonly open: readonly Operation[];
+  /** What the instances are called, by id. */
+  readonly names: ReadonlyMap<string, string>;
   readonly instances: number;
 }
 
-const TROUBLED: ReadonlySet<string> = new Set([
-  "failed",
-  "degraded",
-  "cleanup_blocked",
-  "unreachable",
-]);
 const OPEN: ReadonlySet<string> = new Set(["requested", "accepted", "running"]);
 const LIMIT = 200;
+const NOTHING: Found = { needs: [], open: [], names: new Map(), instances: 0 };
 
 export function useAttention(projectId: string): Found & { readonly live: Live<Found> } {
   const live = useLive(`attention:${projectId}`, (signal) => readAttention(projectId, signal), {
     on: ({ type }) => type.startsWith("apps.") || type.startsWith("capacity."),
   });
-  return { ...(live.value ?? { needs: [], open: [], instances: 0 }), live };
+  return { ...(live.value ?? NOTHING), live };
 }
 
 async function readAttention(projectId: string, signal: AbortSignal): Promise<Found> {
@@ -46,19 +44,44 @@ async function readAttention(projectId: string, signal: AbortSignal): Promise<Fo
     call(api.GET("/api/v1/projects/{project_id}/operations", { params: { path, query }, signal })),
     call(api.GET("/api/v1/allocations", { params: { query: { ...query, ...path } }, signal })),
   ]);
-  const live = instances.items.filter(({ status }) => status !== "deleted");
-  const last = new Map(live.map((instance) => [instance.last_operation_id, instance]));
+  const live = new Map(
+    instances.items.filter(({ status }) => status !== "deleted").map((one) => [one.id, one]),
+  );
+  const asked = operations.items.filter(({ instance_id }) => live.has(instance_id));
+  const members = await readMembersOf(asked, signal);
   return {
     needs: [
-      ...live.filter(troubled).map(instanceNeed),
-      ...operations.items
-        .filter(({ status, id }) => status === "failed" && last.has(id))
-        .map((operation) => operationNeed(operation, last.get(operation.id))),
+      ...[...live.values()].filter(troubled).map(instanceNeed),
+      ...failuresStanding(asked, [...live.values()], members).map((operation) =>
+        operationNeed(operation, live.get(operation.instance_id)),
+      ),
       ...allocations.items.filter(({ status }) => TROUBLED.has(status)).map(allocationNeed),
     ],
     open: operations.items.filter(({ status }) => OPEN.has(status)),
-    instances: live.length,
+    names: new Map([...live.values()].map((one) => [one.id, nameOf(one)])),
+    instances: live.size,
   };
+}
+
+/** The members of those instances alone in which an operation on a member failed. */
+async function readMembersOf(
+  operations: readonly Operation[],
+  signal: AbortSignal,
+): Promise<readonly Member[]> {
+  const failed = operations.filter(
+    ({ status, member_id }) => status === "failed" && member_id !== null,
+  );
+  const read = await Promise.all(
+    [...new Set(failed.map(({ instance_id }) => instance_id))].map((instance_id) =>
+      call(
+        api.GET("/api/v1/app-instances/{instance_id}/members", {
+          params: { path: { instance_id }, query: { limit: LIMIT } },
+          signal,
+        }),
+      ),
+    ),
+  );
+  return read.flatMap(({ items }) => items);
 }
 
 function troubled({ status, health, conditions }: AppInstance): boolean {
@@ -66,23 +89,27 @@ function troubled({ status, health, conditions }: AppInstance): boolean {
 }
 
 function instanceNeed(instance: AppInstance): Need {
-  const { id, resource_name, display_name, status, health, conditions, adapter_detail } = instance;
+  const { id, status, health, conditions, adapter_detail } = instance;
   const said = conditions.map(({ message, reason, type }) => message || reason || sentence(type));
   return {
     key: id,
-    name: display_name || resource_name,
+    name: nameOf(instance),
     href: `/instances/${id}`,
-    status: TROUBLED.has(status) ? status : health,
+    status: [status, health].find((word) => TROUBLED.has(word)) ?? conditions[0]?.type ?? health,
     why: said.join(" ") || adapter_detail?.summary || "",
     since: conditions[0]?.since ?? instance.updated_at,
   };
+}
+
+function nameOf({ resource_name, display_name }: AppInstance): string {
+  return display_name || resource_name;
 }
 
 function operationNeed(operation: Operation, instance: AppInstance | undefined): Need {
   const { id, kind, error, ended_at, requested_at } = operation;
   return {
     key: id,
-    name: `${sentence(kind)}${instance === undefined ? "" : ` of ${instance.resource_name}`}`,
+    name: `${sentence(kind)}${instance === undefined ? "" : ` of ${nameOf(instance)}`}`,
     href: `/operations/${id}`,
     status: "failed",
     why: error?.message ?? "",

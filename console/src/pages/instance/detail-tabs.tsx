@@ -10,14 +10,17 @@ import { useState } from "react";
 import { isJsonObject, type JsonObject } from "../../api/contract.ts";
 import { useCan } from "../../app/access.ts";
 import { placeOf } from "../../app/place.ts";
+import { machineName } from "../../forms/use-offers.ts";
+import { componentTitle } from "../../manifest/placement.ts";
 import { Answers } from "../../widgets/answers.tsx";
 import { EventTable } from "../../widgets/event-table.tsx";
 import { JsonView } from "../../widgets/json-view.tsx";
 import { Markdown } from "../../widgets/markdown.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Status } from "../../widgets/status.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 import { SettingsDialog } from "./settings-dialog.tsx";
-import { type InstanceTabProps, machineName } from "./view.ts";
+import { type InstanceTabProps, inOrder } from "./view.ts";
 
 /** The access bundle: everything in it can be copied. */
 export function AccessTab({ instance }: InstanceTabProps) {
@@ -47,9 +50,12 @@ export function EventsTab({ instance }: InstanceTabProps) {
 }
 
 /** What the app's own adapter reports, of the whole and of each member. */
-export function DetailTab({ instance, members }: InstanceTabProps) {
+export function DetailTab({ instance, members, manifest, machines }: InstanceTabProps) {
   const detail = instance.adapter_detail;
-  const speaking = members.filter(({ adapter_detail }) => adapter_detail !== null);
+  const nameOf = (id: string) => machineName(machines, id);
+  const speaking = inOrder(members, manifest, nameOf).filter(
+    ({ adapter_detail }) => adapter_detail !== null,
+  );
   return (
     <SpaceBetween size="l">
       <Container header={<Header variant="h2">The whole</Header>}>
@@ -70,7 +76,12 @@ export function DetailTab({ instance, members }: InstanceTabProps) {
       {speaking.map(({ id, component_key, node, allocation_id, adapter_detail }) => (
         <Container
           key={id}
-          header={<Header variant="h3">{`${component_key} on ${node || allocation_id}`}</Header>}
+          header={
+            <Header variant="h3">
+              {componentTitle(manifest, component_key)} on{" "}
+              <Thing id={allocation_id}>{node || nameOf(allocation_id)}</Thing>
+            </Header>
+          }
         >
           <SpaceBetween size="s">
             <div>{adapter_detail?.summary}</div>

@@ -6,9 +6,9 @@ import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import Tabs from "@cloudscape-design/components/tabs";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import type { AppInstance, Manifest, Member } from "../../api/contract.ts";
-import { chooseProject, chosenProject, placeOf } from "../../app/place.ts";
+import { placeOf, useProjectOf } from "../../app/place.ts";
 import { type Ahead, type PageProps, useQuery } from "../../app/router.tsx";
 import { useMachines } from "../../forms/use-offers.ts";
 import type { Live } from "../../live/use-live.ts";
@@ -121,7 +121,7 @@ function Whole(view: InstanceTabProps) {
         />
       )}
       <UnderWay
-        operations={currentOperations(operations.items ?? [], instance)}
+        operations={currentOperations(operations.items ?? [], instance, members)}
         manifest={manifest}
         members={members}
         machines={machines}
@@ -194,12 +194,4 @@ function counted(members: readonly Member[] | null): string {
 
 function isThere({ status }: Member): boolean {
   return status !== "removed";
-}
-
-/** A link to an instance of another project moves the person there. */
-function useProjectOf(instance: AppInstance | null): void {
-  const projectId = instance?.project_id ?? null;
-  useEffect(() => {
-    if (projectId !== null && chosenProject.get() !== projectId) chooseProject(projectId);
-  }, [projectId]);
 }

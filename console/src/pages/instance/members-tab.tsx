@@ -6,6 +6,7 @@ import Toggle from "@cloudscape-design/components/toggle";
 import { useState } from "react";
 import type { Manifest, Member } from "../../api/contract.ts";
 import { useQuery } from "../../app/router.tsx";
+import { machineName } from "../../forms/use-offers.ts";
 import { wholeList } from "../../live/use-list.ts";
 import { componentTitle } from "../../manifest/placement.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
@@ -13,7 +14,7 @@ import { Empty } from "../../widgets/empty.tsx";
 import { MEMBER_STATE } from "../../widgets/member-columns.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { MemberActions } from "./actions.tsx";
-import { type InstanceTabProps, machineName } from "./view.ts";
+import type { InstanceTabProps } from "./view.ts";
 
 export function MembersTab({ instance, members, manifest, machines, onAsk }: InstanceTabProps) {
   const [chosenIds, setChosenIds] = useState<readonly string[]>([]);

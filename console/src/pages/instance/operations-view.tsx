@@ -6,14 +6,15 @@ import Header from "@cloudscape-design/components/header";
 import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import type { Manifest, Member, Operation } from "../../api/contract.ts";
-import type { Machine } from "../../forms/use-offers.ts";
+import { type Machine, machineName } from "../../forms/use-offers.ts";
 import { componentTitle } from "../../manifest/placement.ts";
 import { Elapsed } from "../../widgets/moment.tsx";
+import { machineOf } from "../../widgets/operation-machine.ts";
 import { OperationSteps } from "../../widgets/operation-steps.tsx";
 import { OperationTable } from "../../widgets/operation-table.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { sentence } from "../../widgets/words.ts";
-import { type InstanceTabProps, machineName } from "./view.ts";
+import type { InstanceTabProps } from "./view.ts";
 
 const MOST = 6;
 
@@ -83,6 +84,12 @@ function Current({ operation, manifest, member, machines }: CurrentProps) {
   );
 }
 
-export function HistoryTab({ operations, manifest }: InstanceTabProps) {
-  return <OperationTable list={operations} manifest={manifest} />;
+export function HistoryTab({ operations, manifest, members, machines }: InstanceTabProps) {
+  return (
+    <OperationTable
+      list={operations}
+      manifest={manifest}
+      onMachine={(operation) => machineOf(operation, members, machines)}
+    />
+  );
 }

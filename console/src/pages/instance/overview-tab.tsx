@@ -8,12 +8,12 @@ import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import type { AppInstance, Manifest, Member, Panel } from "../../api/contract.ts";
 import { useProject, useTenantNames } from "../../app/place.ts";
-import type { Machine } from "../../forms/use-offers.ts";
+import { type Machine, machineName } from "../../forms/use-offers.ts";
 import { priceOf, priceText } from "../../manifest/price.ts";
 import { Later } from "../../widgets/page.tsx";
 import { ManifestPanel } from "../../widgets/panel.tsx";
 import { sentence } from "../../widgets/words.ts";
-import { type InstanceTabProps, machineName } from "./view.ts";
+import { type InstanceTabProps, inOrder } from "./view.ts";
 
 const PICTURE: Panel = {
   kind: "topology",
@@ -42,7 +42,7 @@ export function OverviewTab(view: InstanceTabProps) {
   const scene = {
     manifest,
     instance,
-    members: ordered(members, manifest, allocationName),
+    members: inOrder(members, manifest, allocationName),
     operations: operations.items ?? [],
     allocationName,
   };
@@ -69,24 +69,6 @@ export function OverviewTab(view: InstanceTabProps) {
 /** As the app wants them; with a picture in front where it has none. */
 function panelsOf({ panels = [] }: Manifest): readonly Panel[] {
   return panels.some(({ kind }) => kind === "topology") ? panels : [PICTURE, ...panels];
-}
-
-/** Those that are there, in the manifest's order of components, each by the name of its machine. */
-function ordered(
-  members: readonly Member[],
-  manifest: Manifest,
-  nameOf: (allocationId: string) => string,
-): readonly Member[] {
-  const rank = new Map(manifest.components.map(({ key }, at) => [key, at]));
-  const place = ({ component_key }: Member) => rank.get(component_key) ?? rank.size;
-  const name = ({ node, allocation_id }: Member) => node || nameOf(allocation_id);
-  return members
-    .filter(({ status }) => status !== "removed")
-    .sort(
-      (one, other) =>
-        place(one) - place(other) ||
-        name(one).localeCompare(name(other), undefined, { numeric: true }),
-    );
 }
 
 interface CostProps {

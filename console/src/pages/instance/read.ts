@@ -15,6 +15,7 @@ import {
 } from "../../live/use-list.ts";
 import { type Live, type LiveArguments, readAhead, useLive } from "../../live/use-live.ts";
 import { versionOf } from "../../manifest/use-manifest.ts";
+import { failuresStanding } from "../../widgets/standing.ts";
 
 const MOST_PAGES = 5;
 
@@ -92,20 +93,19 @@ function operationsOf(id: string): ListArguments<Operation> {
 
 const OPEN: ReadonlySet<string> = new Set(["requested", "accepted", "running"]);
 
-export function isOpen({ status }: Operation): boolean {
+function isOpen({ status }: Operation): boolean {
   return OPEN.has(status);
 }
 
-/** What is under way now, or the last that failed and was not dealt with: the oldest first. */
+/** What is under way now, the oldest first; and behind it what failed and was not dealt with, of the whole or
+ * of a member. */
 export function currentOperations(
   operations: readonly Operation[],
   instance: AppInstance,
+  members: readonly Member[],
 ): readonly Operation[] {
-  const open = operations.filter(isOpen);
-  if (open.length > 0) return open.toReversed();
-  return operations.filter(
-    ({ id, status }) => id === instance.last_operation_id && status === "failed",
-  );
+  const failed = failuresStanding(operations, [instance], members);
+  return [...operations.filter(isOpen).toReversed(), ...failed];
 }
 
 function concerns(event: CloudEvent, id: string): boolean {

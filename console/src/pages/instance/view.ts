@@ -1,4 +1,4 @@
-/** What every tab of the page of an instance gets. */
+/** What every tab of the page of an instance gets, and the order its members stand in. */
 
 import type { AppInstance, Manifest, Member, Operation } from "../../api/contract.ts";
 import type { Machine } from "../../forms/use-offers.ts";
@@ -15,10 +15,20 @@ export interface InstanceTabProps {
   readonly onAsk: (asking: Asking) => void;
 }
 
-/** What people call the machine of an allocation; its id where nobody may read the name. */
-export function machineName(machines: readonly Machine[], allocationId: string): string {
-  return (
-    machines.find(({ allocation }) => allocation.id === allocationId)?.allocation.name ??
-    allocationId
-  );
+/** Those that are there, in the manifest's order of components, each by the name of its machine. */
+export function inOrder(
+  members: readonly Member[],
+  manifest: Manifest | null,
+  nameOf: (allocationId: string) => string,
+): readonly Member[] {
+  const rank = new Map(manifest?.components.map(({ key }, at) => [key, at]));
+  const place = ({ component_key }: Member) => rank.get(component_key) ?? rank.size;
+  const name = ({ node, allocation_id }: Member) => node || nameOf(allocation_id);
+  return members
+    .filter(({ status }) => status !== "removed")
+    .sort(
+      (one, other) =>
+        place(one) - place(other) ||
+        name(one).localeCompare(name(other), undefined, { numeric: true }),
+    );
 }

@@ -1,6 +1,5 @@
 /** The instances of a project. */
 
-import Badge from "@cloudscape-design/components/badge";
 import Button from "@cloudscape-design/components/button";
 import Link from "@cloudscape-design/components/link";
 import Toggle from "@cloudscape-design/components/toggle";
@@ -76,7 +75,11 @@ const COLUMNS: readonly Column<AppInstance>[] = [
   {
     id: "app",
     header: "App",
-    cell: ({ app_slug, app_version }) => <Badge>{`${app_slug} ${app_version}`}</Badge>,
+    cell: ({ project_id, app_slug, app_version }) => (
+      <Link
+        href={`/projects/${project_id}/catalog/${app_slug}`}
+      >{`${app_slug} ${app_version}`}</Link>
+    ),
     value: ({ app_slug, app_version }) => `${app_slug} ${app_version}`,
   },
   {

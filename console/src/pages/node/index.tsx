@@ -6,7 +6,6 @@ import Button from "@cloudscape-design/components/button";
 import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
-import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
@@ -16,9 +15,12 @@ import { useCan } from "../../app/access.ts";
 import type { PageProps } from "../../app/router.tsx";
 import { FormDialog } from "../../forms/form-dialog.tsx";
 import { objectOf, REASON } from "../../forms/own-schemas.ts";
+import { readSkus } from "../../forms/use-offers.ts";
 import { useLive } from "../../live/use-live.ts";
+import { gpusText, skuText } from "../../manifest/price.ts";
 import { Copy, CopyBlock } from "../../widgets/copy.tsx";
 import { JsonView } from "../../widgets/json-view.tsx";
+import { Machine as HeldBy } from "../../widgets/machine.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Loaded, Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
@@ -61,6 +63,8 @@ export default function NodePage({ params }: PageProps) {
 }
 
 function Machine({ node }: { readonly node: Schemas["Node"] }) {
+  const skus = useLive("skus", readSkus).value ?? [];
+  const sku = skus.find(({ name }) => name === node.sku) ?? null;
   return (
     <Container header={<Header variant="h2">The machine</Header>}>
       <SpaceBetween size="m">
@@ -73,14 +77,18 @@ function Machine({ node }: { readonly node: Schemas["Node"] }) {
           columns={4}
           items={[
             { label: "Status", value: <Status word={node.status} /> },
-            { label: "Kind", value: node.sku },
+            {
+              label: "Kind",
+              value: sku === null ? node.sku : `${sku.display_name}: ${skuText(sku)}`,
+            },
+            { label: "GPUs", value: sku === null ? "–" : gpusText(sku) },
             { label: "Region", value: node.region },
             { label: "Provider", value: node.provider },
             { label: "Address", value: <Copy text={node.address} what="the address" /> },
             {
               label: "Held as",
               value: node.allocation_id ? (
-                <Link href={`/allocations/${node.allocation_id}`}>{node.allocation_id}</Link>
+                <HeldBy allocationId={node.allocation_id} />
               ) : (
                 "Nothing: it is free"
               ),

@@ -2,18 +2,23 @@
 
 import Container from "@cloudscape-design/components/container";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
-import Link from "@cloudscape-design/components/link";
 import ProgressBar from "@cloudscape-design/components/progress-bar";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { api, call } from "../../api/client.ts";
-import type { Schemas } from "../../api/contract.ts";
+import type { Operation, Schemas } from "../../api/contract.ts";
+import { pageQuery } from "../../api/pages.ts";
+import { placeOf, useProjectOf } from "../../app/place.ts";
 import type { PageProps } from "../../app/router.tsx";
+import { useMachines } from "../../forms/use-offers.ts";
 import { wholeList } from "../../live/use-list.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
+import { useInstanceNames } from "../../widgets/instance-names.ts";
+import { machineOf, type OnMachine } from "../../widgets/operation-machine.ts";
 import { OperationTable } from "../../widgets/operation-table.tsx";
 import { Loaded, Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
-import { sentence, shortId } from "../../widgets/words.ts";
+import { Thing } from "../../widgets/thing.tsx";
+import { sentence } from "../../widgets/words.ts";
 
 export default function OperationGroupPage({ params }: PageProps) {
   const id = params.group_id ?? "";
@@ -28,6 +33,7 @@ export default function OperationGroupPage({ params }: PageProps) {
       ),
     { on: ({ appinstanceid }) => appinstanceid === group.value?.instance_id },
   );
+  useProjectOf(group.value);
   return (
     <Page title={group.value === null ? "Operations" : `${sentence(group.value.kind)}, together`}>
       <Loaded live={group}>{(found) => <Group group={found} />}</Loaded>
@@ -39,6 +45,8 @@ const ENDED = ["succeeded", "failed", "cancelled", "abandoned"] as const;
 
 function Group({ group }: { readonly group: Schemas["OperationGroup"] }) {
   const { operations, counts, parallelism, instance_id } = group;
+  const instanceName = useInstanceNames(group.project_id);
+  const onMachine = useMachinesOf(group);
   const done = ENDED.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
   return (
     <SpaceBetween size="l">
@@ -49,7 +57,7 @@ function Group({ group }: { readonly group: Schemas["OperationGroup"] }) {
             { label: "Status", value: <Status word={group.status} /> },
             {
               label: "Instance",
-              value: <Link href={`/instances/${instance_id}`}>{shortId(instance_id)}</Link>,
+              value: <Thing id={instance_id}>{instanceName(instance_id)}</Thing>,
             },
             { label: "At a time", value: parallelism },
             {
@@ -68,7 +76,28 @@ function Group({ group }: { readonly group: Schemas["OperationGroup"] }) {
           ariaLabel="How many have ended"
         />
       </Container>
-      <OperationTable list={wholeList(operations)} />
+      <OperationTable list={wholeList(operations)} onMachine={onMachine} />
     </SpaceBetween>
   );
+}
+
+/** Which machine each operation of a group is about. */
+function useMachinesOf(
+  group: Schemas["OperationGroup"],
+): (operation: Operation) => OnMachine | null {
+  const machines = useMachines(placeOf(group), true).value ?? [];
+  const members = useLive(
+    `group-members:${group.instance_id}`,
+    async (signal) => {
+      const read = await call(
+        api.GET("/api/v1/app-instances/{instance_id}/members", {
+          params: { path: { instance_id: group.instance_id }, query: pageQuery(null) },
+          signal,
+        }),
+      );
+      return read.items;
+    },
+    { on: ({ appinstanceid }) => appinstanceid === group.instance_id, later: true },
+  ).value;
+  return (operation) => machineOf(operation, members ?? [], machines);
 }

@@ -8,6 +8,7 @@ import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { api, call } from "../../api/client.ts";
 import type { Operation, Schemas } from "../../api/contract.ts";
+import { useProjectOf } from "../../app/place.ts";
 import type { PageProps } from "../../app/router.tsx";
 import { rowOf } from "../../live/use-list.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
@@ -19,6 +20,7 @@ import { Elapsed, Moment } from "../../widgets/moment.tsx";
 import { OperationSteps } from "../../widgets/operation-steps.tsx";
 import { Later, Loaded, Page, ReadProblem } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 import { TimelineTable, useTimeline } from "../../widgets/timeline.tsx";
 import { WaysOut } from "../../widgets/ways-out.tsx";
 import { sentence } from "../../widgets/words.ts";
@@ -39,6 +41,7 @@ export default function OperationPage({ params }: PageProps) {
       seed: () => rowOf("operations", id) ?? rowOf("project-operations", id),
     },
   );
+  useProjectOf(operation.value);
   if (operation.value === null) {
     return (
       <Page title="Operation">
@@ -153,11 +156,18 @@ function Asked({ operation }: { readonly operation: Operation }) {
         <KeyValuePairs
           columns={4}
           items={[
-            { label: "By", value: operation.requested_by },
+            { label: "By", value: <Thing id={operation.requested_by} /> },
             { label: "When", value: <Moment at={operation.requested_at} /> },
             {
               label: "Worked on by",
-              value: lease === null ? "Nobody now" : `${lease.holder} (${lease.replica})`,
+              value:
+                lease === null ? (
+                  "Nobody now"
+                ) : (
+                  <>
+                    <Thing id={lease.holder} /> ({lease.replica})
+                  </>
+                ),
             },
             { label: "Reason", value: operation.reason || "–" },
             ...(target_version === null ? [] : [{ label: "To version", value: target_version }]),

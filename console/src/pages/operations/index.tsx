@@ -6,6 +6,7 @@ import type { Operation } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
 import { type PageProps, useQuery } from "../../app/router.tsx";
 import { useList } from "../../live/use-list.ts";
+import { useInstanceNames } from "../../widgets/instance-names.ts";
 import { OperationTable } from "../../widgets/operation-table.tsx";
 import { Page } from "../../widgets/page.tsx";
 import { sentence } from "../../widgets/words.ts";
@@ -39,6 +40,7 @@ export default function OperationsPage({ params }: PageProps) {
       ),
     { on: ({ type }) => type.startsWith("apps.") },
   );
+  const instanceName = useInstanceNames(projectId);
   const options = [ANY, ...STATUSES.map((value) => ({ value, label: sentence(value) }))];
   return (
     <Page
@@ -47,7 +49,7 @@ export default function OperationsPage({ params }: PageProps) {
     >
       <OperationTable
         list={list}
-        withInstance
+        instanceName={instanceName}
         filters={
           <Select
             options={options}

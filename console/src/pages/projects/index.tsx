@@ -1,16 +1,19 @@
 /** Every project in reach. */
 
 import Link from "@cloudscape-design/components/link";
+import { useCan } from "../../app/access.ts";
 import { type Project, useProjects, useTenantNames } from "../../app/place.ts";
 import { wholeList } from "../../live/use-list.ts";
 import { DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Page } from "../../widgets/page.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 
 export default function ProjectsPage() {
   const projects = useProjects();
   const tenants = useTenantNames();
+  const can = useCan();
   const tenantOf = ({ org_id }: Project) => tenants.get(org_id) ?? org_id;
   return (
     <Page
@@ -37,7 +40,17 @@ export default function ProjectsPage() {
             value: ({ display_name, name }) => `${display_name} ${name}`,
             rowHeader: true,
           },
-          { id: "tenant", header: "Tenant", cell: tenantOf, value: tenantOf },
+          {
+            id: "tenant",
+            header: "Tenant",
+            cell: (project) =>
+              can("identity.tenant.read", { org_id: project.org_id, project_id: null }) ? (
+                <Thing id={project.org_id}>{tenantOf(project)}</Thing>
+              ) : (
+                tenantOf(project)
+              ),
+            value: tenantOf,
+          },
           {
             id: "created",
             header: "Created",

@@ -10,7 +10,7 @@ import { api, call } from "../../api/client.ts";
 import type { Schemas } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
 import { useCan } from "../../app/access.ts";
-import { placeOf } from "../../app/place.ts";
+import { placeOf, useProjectOf } from "../../app/place.ts";
 import type { PageProps } from "../../app/router.tsx";
 import { FormDialog } from "../../forms/form-dialog.tsx";
 import { objectOf } from "../../forms/own-schemas.ts";
@@ -41,6 +41,7 @@ export default function ServiceAccountPage({ params }: PageProps) {
       ),
     { on: ({ subject }) => subject === id },
   );
+  useProjectOf(account.value);
   return (
     <Page title={account.value?.name ?? "Service account"} description={account.value?.description}>
       <Loaded live={account}>

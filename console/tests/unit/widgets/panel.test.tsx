@@ -25,16 +25,36 @@ function shown(): (string | null)[] {
   return screen.getAllByRole("rowheader").map(({ textContent }) => textContent);
 }
 
-it("lets the rows of an app be sorted and found, as those of any list", async () => {
+function draw(shownPanel: Panel, shownScene: PanelScene): void {
   render(
     <RouterProvider>
-      <ManifestPanel panel={panel} scene={scene} />
+      <ManifestPanel panel={shownPanel} scene={shownScene} />
     </RouterProvider>,
   );
+}
+
+it("orders the rows of an app by what they are called, until a person does otherwise", async () => {
+  draw(panel, scene);
   expect(screen.getByRole("table", { name: "Boards in use" })).toBeDefined();
-  expect(shown()).toEqual(["b10", "b9", "b3", "b2", "b1", "b7"]);
-  await userEvent.click(screen.getByRole("button", { name: /Board/ }));
   expect(shown()).toEqual(["b1", "b2", "b3", "b7", "b9", "b10"]);
+  await userEvent.click(screen.getByRole("button", { name: /Notes/ }));
+  expect(shown()).toEqual(["b10", "b9", "b3", "b2", "b1", "b7"]);
   await userEvent.type(screen.getByRole("searchbox"), "b1");
-  expect(shown()).toEqual(["b1", "b10"]);
+  expect(shown()).toEqual(["b10", "b1"]);
+});
+
+it("leaves rows as the app has them where they are not called anything", () => {
+  window.history.replaceState(null, "", "/");
+  const columns = [{ label: "Notes", pointer: "/notes", format: "number" }];
+  draw({ ...panel, columns } as unknown as Panel, scene);
+  expect(shown()).toEqual(["0", "1", "2", "3", "4", "5"]);
+});
+
+it("leads from a row to the machine it is about", () => {
+  const members = [{ node: "b7", allocation_id: "alloc_7" }];
+  draw(panel, { ...scene, members } as unknown as PanelScene);
+  expect(screen.getByRole("link", { name: "b7" }).getAttribute("href")).toBe(
+    "/allocations/alloc_7",
+  );
+  expect(screen.queryByRole("link", { name: "b9" })).toBeNull();
 });
