@@ -117,6 +117,17 @@ async def test_a_replica_that_ends_lets_the_other_look_at_once(place: Place) -> 
     assert place.figures.outcomes() == ["converged", "converged"]
 
 
+async def test_a_lease_that_is_lost_keeps_no_other_from_being_handed_back(place: Place) -> None:
+    for name in ("a", "b", "c"):
+        await place.running(name)
+    first = place.watch(replica="one")
+    await first.turn()
+    next(iter(first._known.values())).token = "the token of somebody else"
+    await first.hand_back()
+    await place.watch(replica="two").turn()
+    assert sorted(place.figures.outcomes()[3:]) == ["converged", "converged", "elsewhere"]
+
+
 async def test_a_lease_that_is_being_asked_for_is_handed_back_too(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

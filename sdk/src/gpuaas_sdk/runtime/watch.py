@@ -19,7 +19,9 @@ from gpuaas_sdk.errors import ConflictError, GpuaasError, ProblemError
 from gpuaas_sdk.runtime.calls import lease_lost
 from gpuaas_sdk.runtime.surroundings import Surroundings
 
-_HAND_BACK_SECONDS: Final = 3.0
+# Well within what an init system waits before it kills. A lease that is not handed back lapses, and
+# until then nobody looks: worth the wait for a platform that is slow for a moment.
+_HAND_BACK_SECONDS: Final = 10.0
 _TURN_SECONDS: Final = 10.0
 _RENEWALS_PER_LEASE: Final = 3
 _LOOKED_AT: Final = frozenset(
@@ -104,14 +106,14 @@ class Watch:
         A lease that is being asked for is waited for: the platform would give it after the word
         that it is not wanted any more, to nobody.
         """
-        with contextlib.suppress(GpuaasError, TimeoutError):
+        gate = asyncio.Semaphore(self.schedule.parallel)
+        try:
             async with asyncio.timeout(_HAND_BACK_SECONDS):
                 await asyncio.gather(*self._asking, return_exceptions=True)
-                known = self._known.items()
-                held = {key: one.token for key, one in known if one.token is not None}
-                for instance_id, token in held.items():
-                    body = Observe(controller=self.me, lease_token=token, lease_seconds=0)
-                    await self.around.calls.observe(instance_id, body)
+                held = [(key, one.token) for key, one in self._known.items() if one.token]
+                await asyncio.gather(*(self._handed(*one, gate) for one in held))
+        except TimeoutError:
+            self.around.log.warning("leases could not be handed back in time; they lapse")
 
     async def turn(self) -> None:
         """Look at every instance once."""
@@ -125,6 +127,12 @@ class Watch:
         async with asyncio.TaskGroup() as tasks:
             for instance in looked:
                 tasks.create_task(self._one(instance, gate))
+
+    async def _handed(self, instance_id: str, token: str, gate: asyncio.Semaphore) -> None:
+        body = Observe(controller=self.me, lease_token=token, lease_seconds=0)
+        async with gate:
+            with contextlib.suppress(GpuaasError):  # one that is lost keeps no other
+                await self.around.calls.observe(instance_id, body)
 
     async def _one(self, instance: AppInstance, gate: asyncio.Semaphore) -> None:
         log = self.around.log.bind(instance_id=instance.id, correlation_id=instance.correlation_id)
