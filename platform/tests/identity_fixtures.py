@@ -7,9 +7,9 @@ from itertools import count
 from typing import Any, Protocol
 
 import httpx2
+from app_pool import app_running
 
 from gpuaas_contract.identity import CSRF_COOKIE
-from gpuaas_platform.http.app import app_make
 from gpuaas_platform.http.edge import Edge
 from gpuaas_platform.identity.bootstrap import AdminWish, admin_create
 from gpuaas_platform.kernel.call import Platform
@@ -127,8 +127,7 @@ async def world_running(
 ) -> AsyncIterator[World]:
     """A platform on a database, with its own authenticator."""
     platform = dataclasses.replace(platform_make(settings, database_url), clock=clock)
-    app = app_make(platform)
-    async with app.router.lifespan_context(app):
+    async with app_running(platform) as app:
         yield World(platform, Edge(app, max_body_bytes=settings.max_body_bytes))
 
 

@@ -121,7 +121,8 @@ def app_make(platform: Platform | None) -> FastAPI:
     """The FastAPI application. Without a platform it only describes itself (OpenAPI)."""
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        platform: Platform | None = app.state.platform
         if platform is None:
             yield
             return

@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx2
 import pytest
+from app_pool import app_running
 from fastapi import Request
 from fleet_fixtures import FleetSite, site_make
 
-from gpuaas_platform.http.app import app_make
 from gpuaas_platform.identity.authenticator import authenticate
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.caller import Caller
@@ -32,8 +32,7 @@ async def platform(
     made = dataclasses.replace(
         platform_make(settings, database_url), clock=clock, authenticate=known
     )
-    app = app_make(made)
-    async with app.router.lifespan_context(app):
+    async with app_running(made) as app:
         made.parts["test.app"] = app
         yield made
 
