@@ -33,6 +33,9 @@ class Authority:
             .public_key(key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
+            .add_extension(
                 x509.KeyUsage(
                     digital_signature=True, key_cert_sign=True, crl_sign=True,
                     content_commitment=False, key_encipherment=False, data_encipherment=False,
@@ -58,6 +61,10 @@ class Authority:
             .public_key(key.public_key())
             .add_extension(
                 x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))]), critical=False
+            )
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()),
+                critical=False,
             )
             .sign(self.key, hashes.SHA256())
         )

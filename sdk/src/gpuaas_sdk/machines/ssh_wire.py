@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Final, Protocol
 
 import asyncssh
@@ -23,7 +24,8 @@ from gpuaas_sdk.machines.wire import Output
 # sshd takes ten sessions on one connection by default; two are left for ending scripts.
 _SESSIONS: Final = 8
 _OPEN_PAUSES: Final = (0.0, 0.02, 0.05, 0.1, 0.3, 0.5, 1.0, 2.0)
-_REFUSED_PAUSE: Final = 0.5
+# Soon, then rarely: a newer sshd shuts out whoever it refused four times within a few seconds.
+_REFUSED_PAUSES: Final = (0.5, 2.5, 5.0)
 _GOODBYE: Final = 0.5
 _KILL: Final = 5.0
 
@@ -156,6 +158,7 @@ class SshWire:
     async def _open(self, about: About) -> _Live:
         """Connect; who is refused asks again for a while, unless that was tried before."""
         give_up = _now() + (self._patience.refused if self._was_let_in else 0.0)
+        pauses = chain(_REFUSED_PAUSES, repeat(_REFUSED_PAUSES[-1]))
         while True:
             began = _now()
             given = await self._door.ask(about)
@@ -163,9 +166,10 @@ class SshWire:
                 connection = await self._connect(given)
             except asyncssh.PermissionDenied as error:
                 self._door.refused()
-                self._was_let_in = _now() + _REFUSED_PAUSE < give_up
+                pause = min(next(pauses), max(0.0, give_up - _now()))
+                self._was_let_in = pause > 0
                 if self._was_let_in:
-                    await asyncio.sleep(_REFUSED_PAUSE)
+                    await asyncio.sleep(pause)
                     continue
                 raise AccessRefused(
                     self._allocation_id,
