@@ -1,6 +1,7 @@
 """The real `gpuaas-platform serve` as a process of its own, for tests that kill it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,31 +18,33 @@ class ServedPlatform:
     """One platform process. Starts at once; `url` is known when it listens."""
 
     def __init__(self, environment: dict[str, str]) -> None:
+        # A file: nobody has to read it, while a pipe that is full would stop the process.
+        self._output = tempfile.NamedTemporaryFile(prefix="gpuaas-served-", suffix=".log")  # noqa: SIM115 - lives as long as the process, `close` ends it
         clean = {k: v for k, v in os.environ.items() if not k.startswith("GPUAAS_")}
         self.process = subprocess.Popen(
             [str(Path(sys.executable).with_name("gpuaas-platform")), "serve"],
             env=clean | {"GPUAAS_PORT": "0", "GPUAAS_LOG_LEVEL": "warning"} | environment,
-            stdout=subprocess.PIPE,
+            stdout=self._output,
             stderr=subprocess.STDOUT,
-            text=True,
         )
         self.url = ""
 
     def await_listening(self) -> str:
         """Wait for the line that says where it listens."""
-        assert self.process.stdout is not None
-        seen = []
-        for line in self.process.stdout:
-            seen.append(line)
-            if " on http://" in line:
-                self.url = line.rsplit(" ", 1)[1].strip() + "/api/v1"
+        while True:
+            ended = self.process.poll() is not None
+            seen = self._printed()
+            if found := re.search(r" on (http://\S+)\n", seen):
+                self.url = f"{found[1]}/api/v1"
                 self._await_ready()
                 return self.url
-        raise AssertionError(f"the platform ended: {''.join(seen)}")
+            assert not ended, f"the platform ended: {seen}"
+            time.sleep(0.02)
 
     def output_at_end(self) -> str:
         """What it printed until it ended by itself."""
-        return self.process.communicate(timeout=60)[0]
+        self.process.wait(60)
+        return self._printed()
 
     def kill(self) -> None:
         """Kill -9: no handler of it runs."""
@@ -57,8 +60,10 @@ class ServedPlatform:
         """Whatever happened, nothing of it is left."""
         if self.process.poll() is None:
             self.kill()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        self._output.close()
+
+    def _printed(self) -> str:
+        return Path(self._output.name).read_text()
 
     def _await_ready(self) -> None:
         for _ in range(1200):

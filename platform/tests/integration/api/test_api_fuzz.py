@@ -8,12 +8,10 @@ the things that exist there, or nearly every answer would be a 404.
 
 import asyncio
 import os
-from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import asyncpg
@@ -92,8 +90,6 @@ def api(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     }
     with served(**environment) as platform, requests.Session() as session:
         url = platform.await_listening()
-        # Somebody has to read its log: a full pipe would stop it.
-        Thread(target=deque, args=(platform.process.stdout, 0), daemon=True).start()
         scenario = asyncio.run(_scenario(url))
         yield Api(url, scenario, session)
         for who, path in (("root", "nodes"), ("lead", f"projects/{scenario.params['project_id']}")):
