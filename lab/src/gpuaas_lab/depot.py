@@ -16,8 +16,8 @@ from urllib.parse import unquote
 from gpuaas_lab.machine import Machine
 from gpuaas_lab.packages import PackageSet
 
-_SOURCE = "/etc/apt/sources.list.d/gpuaas-lab.list"
-_POLICY = "/usr/sbin/policy-rc.d"
+SOURCE = "/etc/apt/sources.list.d/gpuaas-lab.list"
+POLICY = "/usr/sbin/policy-rc.d"
 
 
 @asynccontextmanager
@@ -57,19 +57,24 @@ async def install(
         await asyncio.gather(*(_install(machine, wanted, url, start=start) for machine in machines))
 
 
-async def _install(machine: Machine, wanted: PackageSet, url: str, *, start: bool) -> None:
-    await machine.write(_SOURCE, f"deb [trusted=yes] {url} ./\n")
-    if not start:
-        await machine.write(_POLICY, "#!/bin/sh\nexit 101\n", 0o755)
+def install_command(wanted: PackageSet) -> str:
+    """What has a machine's own apt install the set, once `SOURCE` says where it is."""
     names = " ".join(shlex.quote(name) for name in wanted.names)
+    return (
+        f"apt-get -qq -o Dir::Etc::sourcelist={SOURCE} -o Dir::Etc::sourceparts=- update && "
+        "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "
+        f"-o Dpkg::Use-Pty=0 install {names} && apt-get clean"
+    )
+
+
+async def _install(machine: Machine, wanted: PackageSet, url: str, *, start: bool) -> None:
+    await machine.write(SOURCE, f"deb [trusted=yes] {url} ./\n")
+    if not start:
+        await machine.write(POLICY, "#!/bin/sh\nexit 101\n", 0o755)
     try:
-        await machine.run(
-            f"apt-get -qq -o Dir::Etc::sourcelist={_SOURCE} -o Dir::Etc::sourceparts=- update && "
-            "DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "
-            f"-o Dpkg::Use-Pty=0 install {names} && apt-get clean"
-        )
+        await machine.run(install_command(wanted))
     finally:
-        await machine.run(f"rm -f {_SOURCE} {'' if start else _POLICY}", check=False)
+        await machine.run(f"rm -f {SOURCE} {'' if start else POLICY}", check=False)
 
 
 async def _answer(folder: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

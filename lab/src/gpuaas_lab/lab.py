@@ -22,6 +22,7 @@ from gpuaas_lab import (
     doctor,
     gpus,
     inside,
+    layers,
     names,
     network,
     nspawn,
@@ -66,9 +67,12 @@ class Lab:
         count: int,
         *,
         suite: str | None = None,
+        packages: PackageSet | None = None,
         settings: Settings | None = None,
     ) -> AsyncIterator[Lab]:
         """A lab for the length of a block: fresh at its start, gone at its end.
+
+        With `packages` its machines have these installed, and nothing of them was started.
 
         What an earlier program of the same name left behind when it was killed is removed first.
         A lab that somebody brought up by hand, or that another program holds, is left alone.
@@ -80,7 +84,8 @@ class Lab:
                 raise LabError(f"lab {name} is up already", f"gpuaas-lab down --name {name}")
             await teardown.lab_remove(settings, name)
             try:
-                lab = await cls._start(settings, provision.Wish(name, count, suite, scoped=True))
+                wish = provision.Wish(name, count, suite, scoped=True, packages=packages)
+                lab = await cls._start(settings, wish)
                 try:
                     yield lab
                 finally:
@@ -151,6 +156,11 @@ class Lab:
     def machines(self) -> list[Machine]:
         """A handle on every machine, in order."""
         return [self.machine(record.name) for record in self.record.machines]
+
+    @property
+    def layer(self) -> Path | None:
+        """What machines have beside the image, from the start."""
+        return store.lab_layer(self.settings, self.name)
 
     @property
     def key(self) -> Path:
@@ -260,7 +270,7 @@ class Lab:
         if power:
             self._tell(machine, "powering on")
             folder = store.machine_folder(self.settings, self.name, machine)
-            await nspawn.boot(nspawn.Boot(self.name, machine, Path(self.record.image), folder))
+            await nspawn.boot(nspawn.Boot(self.name, machine, self._below(), folder))
         if any(machine in (cut.source, cut.target) for cut in self.record.cuts):
             await self._cable_wait(machine)
             await self._cut_apply(machine)
@@ -269,7 +279,14 @@ class Lab:
             self._tell(machine, "on, and cut off")
             return
         await self._answer_wait(machine)
+        if self.layer is not None:
+            await inside.script(self.name, machine, layers.WAKE_SCRIPT)
         self._tell(machine, "answers SSH")
+
+    def _below(self) -> tuple[Path, ...]:
+        """What machines' own disks lie above."""
+        image, layer = Path(self.record.image), self.layer
+        return (image,) if layer is None else (layers.layer_root(layer), image)
 
     async def _answer_wait(self, machine: str) -> None:
         identity = names.machine_id(self.name, machine)

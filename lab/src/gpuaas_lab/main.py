@@ -16,6 +16,7 @@ from gpuaas_lab import (
     clock,
     doctor,
     image,
+    layers,
     names,
     nspawn,
     packages,
@@ -319,9 +320,11 @@ async def image_command(
 ) -> None:
     """Build the base image of a suite from the host's own package sources, if it is not there."""
     settings = Settings.from_environment()
-    in_use = {Path(record.image) for record in store.lab_list(settings)}
+    labs = list(store.lab_list(settings))
+    in_use = {Path(record.image) for record in labs}
     if prune:
-        for path in image.image_prune(settings, in_use):
+        below = {layer for lab in labs if (layer := store.lab_layer(settings, lab.name))}
+        for path in (*image.image_prune(settings, in_use), *layers.layers_prune(settings, below)):
             terminal.say(f"removed {path}")
         return
     wanted = image.image_locate(settings, _suite(suite))

@@ -14,7 +14,7 @@ from pathlib import Path
 from gpuaas_lab import cgroups, names, process
 from gpuaas_lab.errors import BootFailed, CommandFailed
 
-# $1: mount source. $2: lower layer. $3: machine folder. $4: control groups, one a line.
+# $1: mount source. $2: lower layers. $3: machine folder. $4: control groups, one a line.
 #
 # The overlay is mounted without syncing and marks its work folder with that; a machine whose plug
 # was pulled left the mark behind. The host did not crash, so the layer is whole.
@@ -51,7 +51,8 @@ class Boot:
 
     lab: str
     machine: str
-    image: Path
+    below: tuple[Path, ...]
+    """What the machine's own disk lies above, the uppermost first."""
     folder: Path
 
     @property
@@ -130,7 +131,7 @@ def _as_unit(plan: Boot, log: Path) -> list[str]:
 def _command(plan: Boot, script: str, groups: list[Path]) -> list[str]:
     return [
         *("unshare", "--mount", "--propagation", "slave", "sh", "-c", script, "sh"),
-        *(names.mount_source(plan.identity), str(plan.image), str(plan.folder)),
+        *(names.mount_source(plan.identity), ":".join(map(str, plan.below)), str(plan.folder)),
         "\n".join(map(str, groups)),
         *("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--settings=no"),
         *("--directory=root", f"--machine={plan.identity}", f"--hostname={plan.machine}"),

@@ -4,8 +4,9 @@
     await lab.install(["n1", "n2"], wanted)
 
 Which packages is the caller's business. A set is the named packages and everything the base image
-lacks for them, as a folder that apt takes as a repository: the .deb files, `Packages`, `Release`
-and `SHA256SUMS`. It appears under its name only when it is whole.
+lacks for them, as a folder that apt takes as a repository: the .deb files (packed anew, see
+`lightening.py`), `Packages`, `Release` and `SHA256SUMS`. It appears under its name only when it is
+whole.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from pathlib import Path
 
 from gpuaas_lab import image, process, sources
 from gpuaas_lab.errors import CommandFailed, LabError, NoSource
+from gpuaas_lab.lightening import package_lighten
 from gpuaas_lab.locks import locked
 from gpuaas_lab.settings import Settings
 
 _PACKAGE_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+(:[a-z0-9]+)?(=[A-Za-z0-9.+~:-]+)?")
+_PACKED = "light"
+"""Part of a set's name, so that one that was packed otherwise is not taken for it."""
 _FIELDS_KEPT_OUT = {"filename", "size", "sha256", "md5sum", "sha1"}
 
 
@@ -81,7 +85,7 @@ def _checked(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _folder(settings: Settings, base: image.Image, wanted: tuple[str, ...]) -> Path:
-    text = json.dumps([base.key, wanted])
+    text = json.dumps([base.key, wanted, _PACKED])
     return (
         settings.cache
         / "packages"
@@ -105,6 +109,8 @@ async def _fetch(
             await _download(work / "apt.log", wanted, env)
         shutil.rmtree(archives / "partial")
         (archives / "lock").unlink(missing_ok=True)
+        for file in _debs(archives):
+            await asyncio.to_thread(package_lighten, file)
         await _index(archives, base.suite, wanted)
         await asyncio.to_thread(_place, archives, folder)
     finally:

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import asyncssh
 
-from gpuaas_lab import addresses, names, network, seed, sources, store
+from gpuaas_lab import addresses, layers, names, network, seed, sources, store
 from gpuaas_lab.errors import LabError
 from gpuaas_lab.image import Image, image_ensure
 from gpuaas_lab.locks import locked
+from gpuaas_lab.packages import PackageSet
 from gpuaas_lab.settings import Settings
 from gpuaas_lab.store import LabRecord, MachineRecord
 
@@ -39,6 +40,8 @@ class Wish:
     count: int
     suite: str | None
     scoped: bool = False
+    packages: PackageSet | None = None
+    """What machines have beside the image, from the start."""
 
 
 async def lab_provision(
@@ -106,6 +109,9 @@ async def _record(settings: Settings, wish: Wish, tell: Callable[[str], None]) -
         return record
     suite = wish.suite or sources.default_suite(sources.host_release())
     image = await image_ensure(settings, suite, tell)
+    if wish.packages is not None:
+        layer = await layers.layer_ensure(settings, image, wish.packages)
+        store.lab_layer_set(settings, wish.name, layer)
     async with locked(store.range_lock(settings), "the address range"):
         return await _allocate(settings, wish, image)
 
@@ -129,9 +135,11 @@ def _add(settings: Settings, record: LabRecord, missing: list[str]) -> LabRecord
     keys = {name: seed.host_key_make(f"{record.name}/{name}") for name in missing}
     added = tuple(MachineRecord(name, keys[name].public) for name in missing)
     record = replace(record, machines=(*record.machines, *added))
+    layer = store.lab_layer(settings, record.name)
+    asleep = {} if layer is None else {layers.ASLEEP: layers.layer_asleep(layer)}
     for name in missing:
         folder = store.machine_folder(settings, record.name, name)
-        seed.write(folder, seed.files(record, name, keys[name], authorized))
+        seed.write(folder, seed.files(record, name, keys[name], authorized) | asleep)
     _known_hosts_write(settings, record)
     # Last: a machine that is in the record has a whole disk.
     store.lab_save(settings, record)

@@ -91,6 +91,23 @@ def machine_folder(settings: Settings, lab: str, machine: str) -> Path:
     return lab_folder(settings, lab) / "machines" / machine
 
 
+def lab_layer(settings: Settings, lab: str) -> Path | None:
+    """What lies between the image and the machines' own disks, where anything does."""
+    link = _layer_link(settings, lab)
+    return link.readlink() if link.is_symlink() else None
+
+
+def lab_layer_set(settings: Settings, lab: str, layer: Path) -> None:
+    """Put a layer there, before the lab has a record.
+
+    A link beside the record, so that who goes by the record alone still reads it: programs of
+    several versions meet on one host.
+    """
+    link = _layer_link(settings, lab)
+    link.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    link.symlink_to(layer)
+
+
 def lab_lock(settings: Settings, lab: str) -> Path:
     """The file whoever changes the lab holds. Outside the folder: `down` removes that."""
     return settings.state / ".locks" / names.lab_name(lab)
@@ -140,3 +157,7 @@ def lab_list(settings: Settings) -> Iterator[LabRecord]:
     for path in sorted(settings.state.glob("*/lab.json")):
         with contextlib.suppress(LabNotFound):
             yield lab_load(settings, path.parent.name)
+
+
+def _layer_link(settings: Settings, lab: str) -> Path:
+    return lab_folder(settings, lab) / "layer"
