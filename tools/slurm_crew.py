@@ -15,17 +15,19 @@ from typing import Any, Final, TypeVar
 from gpuaas_contract.apps import Member, Operation, Requested
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import OperationStatus
-from gpuaas_lab import Machine, depot, packages
+from gpuaas_lab import Machine, PackageSet, depot, packages
 from gpuaas_sdk import ProblemError
 from gpuaas_slurm.distribution import DISTRIBUTIONS
 from tools.ground import Ground
-from tools.slurm_site import SlurmSite
+from tools.slurm_site import Running, SlurmSite
 
 T = TypeVar("T")
 
 PATIENCE_S: Final = 120.0
 PAUSE_S: Final = 0.05
-Process = asyncio.subprocess.Process
+LONGEST_PAUSE_S: Final = 0.3
+OWN_KEY: Final = "head -c 128 /dev/urandom >/etc/munge/munge.key\n"
+"""Machines of one image have one key, as if they had been made for each other."""
 
 
 def placed(
@@ -46,9 +48,15 @@ async def until(
     look: Callable[[], Awaitable[T]],
     wanted: Callable[[T], bool],
     patience: float = PATIENCE_S,
+    *,
+    closely: bool = False,
 ) -> T:
-    """What is looked at, as soon as it is as wanted; what it is instead is in the failure."""
-    deadline = time.monotonic() + patience
+    """What is looked at, as soon as it is as wanted; what it is instead is in the failure.
+
+    Looks are ever rarer, since each costs whoever is asked as much as it costs here; who must not
+    miss what lasts a moment looks `closely`.
+    """
+    deadline, pause = time.monotonic() + patience, PAUSE_S
     while True:
         found = await look()
         if wanted(found):
@@ -56,7 +64,8 @@ async def until(
         if time.monotonic() > deadline:
             text = told(found) if isinstance(found, Operation) else str(found)
             raise AssertionError(f"not as wanted after {patience:g} s: {text}")
-        await asyncio.sleep(PAUSE_S)
+        await asyncio.sleep(pause)
+        pause = pause if closely else min(pause * 1.4, LONGEST_PAUSE_S)
 
 
 async def succeeded(site: SlurmSite, asked: Requested) -> Requested:
@@ -96,21 +105,31 @@ async def operations(site: SlurmSite, instance_id: str) -> list[Operation]:
     return [one async for one in site.admin.pages(path, Operation, limit=200)]
 
 
-async def killed(process: Process) -> None:
+async def killed(process: Running) -> None:
     """Kill -9: no handler of it runs."""
     with contextlib.suppress(ProcessLookupError):
         process.kill()
     await process.wait()
 
 
+async def packages_wanted(suite: str) -> PackageSet:
+    """What any of the app's roles needs; a lab's machines can have it from the start."""
+    return await packages.fetch(suite, DISTRIBUTIONS[suite].packages(("controller", "worker")))
+
+
 async def packages_install(ground: Ground, suite: str, machines: Iterable[Machine]) -> None:
-    """Install on machines what any of the app's roles needs; nothing is started by it."""
-    known, chosen = DISTRIBUTIONS[suite], list(machines)
-    wanted = await packages.fetch(suite, known.packages(("controller", "worker")))
+    """Install it on machines; nothing is started by it."""
+    chosen = list(machines)
+    wanted = await packages_wanted(suite)
     await ground.lab.install([one.name for one in chosen], wanted, start=False)
-    links = "".join(f"ln -sfn {link.target} {link.path}\n" for link in known.links)
-    if links:
-        await asyncio.gather(*(one.run(links) for one in chosen))
+    await packages_settle(suite, chosen)
+
+
+async def packages_settle(suite: str, machines: Iterable[Machine]) -> None:
+    """What a machine needs beside its packages, and what each makes for itself where it is new."""
+    links = (f"ln -sfn {link.target} {link.path}\n" for link in DISTRIBUTIONS[suite].links)
+    settle = "".join((*links, OWN_KEY))
+    await asyncio.gather(*(one.run(settle) for one in machines))
 
 
 @contextlib.asynccontextmanager
@@ -118,8 +137,8 @@ async def packages_offered(
     ground: Ground, suite: str, machines: Iterable[Machine]
 ) -> AsyncIterator[None]:
     """Let machines' own apt find the packages on the host, for the length of a block."""
-    known, chosen = DISTRIBUTIONS[suite], list(machines)
-    wanted = await packages.fetch(suite, known.packages(("controller", "worker")))
+    chosen = list(machines)
+    wanted = await packages_wanted(suite)
     async with depot.served(wanted.path, ground.lab.host_address) as url:
         text = f"deb [trusted=yes] {url} ./\n"
         await asyncio.gather(*(one.write("/etc/apt/sources.list", text) for one in chosen))

@@ -14,10 +14,10 @@ import hashlib
 import json
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -43,6 +43,46 @@ SLUG: Final = "slurm"
 BIN: Final = ROOT / ".venv" / "bin"
 ENDED: Final = frozenset({"succeeded", "failed", "cancelled", "abandoned"})
 PATIENCE_S: Final = 300.0
+PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 0.4
+
+
+class Running(Protocol):
+    """A controller's process."""
+
+    @property
+    def pid(self) -> int:
+        """Its id."""
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended, once it has."""
+
+    async def wait(self) -> int:
+        """Wait for its end."""
+
+    def send_signal(self, number: int, /) -> None:
+        """Send it a signal."""
+
+    def kill(self) -> None:
+        """Kill -9: no handler of it runs."""
+
+
+Start = Callable[[Sequence[str], Path], Awaitable[Running]]
+"""What starts a controller with the words of its line; what it says goes to the file."""
+
+
+async def command_start(words: Sequence[str], log: Path) -> Running:
+    """Start the command as an operator does."""
+    with log.open("wb") as output:
+        return await asyncio.create_subprocess_exec(
+            BIN / "gpuaas-slurm",
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
 
 
 @dataclass
@@ -51,9 +91,11 @@ class SlurmSite:
 
     ground: Ground
     folder: Path
+    ending: contextlib.AsyncExitStack
+    """What ends with the site, after its controller."""
     options: tuple[str, ...] = ()
-    command: tuple[str | Path, ...] = (BIN / "gpuaas-slurm",)
-    process: asyncio.subprocess.Process | None = None
+    start: Start = command_start
+    process: Running | None = None
     _logs: list[Path] = field(default_factory=list)
 
     @property
@@ -70,19 +112,13 @@ class SlurmSite:
         """The same, line by line."""
         return [json.loads(line) for line in self.log.splitlines() if line.startswith("{")]
 
-    async def controller_start(self) -> asyncio.subprocess.Process:
-        """Start a controller as an operator does."""
+    async def controller_start(self) -> Running:
+        """Start a controller."""
         path = self.folder / f"controller-{len(self._logs)}.log"
+        path.touch()
         self._logs.append(path)
-        with path.open("wb") as output:
-            self.process = await asyncio.create_subprocess_exec(
-                *(*self.command, "controller", "--config", self.folder / "controller.toml"),
-                *self.options,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+        config = str(self.folder / "controller.toml")
+        self.process = await self.start(("controller", "--config", config, *self.options), path)
         return self.process
 
     async def controller_end(self, number: int = signal.SIGTERM) -> None:
@@ -126,6 +162,7 @@ class SlurmSite:
     async def _ended(
         self, operation_id: str, seen: Callable[[Operation], None] | None
     ) -> Operation:
+        pause = PAUSE_S
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 operation = await self.operation(operation_id)
@@ -133,7 +170,9 @@ class SlurmSite:
                     seen(operation)
                 if operation.status in ENDED:
                     return operation
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(pause)
+                # Looking costs as much as working; who shows what happens looks closely.
+                pause = pause if seen else min(pause * 1.4, LONGEST_PAUSE_S)
 
 
 @contextlib.asynccontextmanager
@@ -151,8 +190,9 @@ async def slurm_up(
     `manifest` than the app's own may be given, such as `manifest_hasty()`.
     """
     await _publish(ground, manifest or await manifest_printed())
-    with tempfile.TemporaryDirectory(prefix="gpuaas-slurm-") as made:
-        site = SlurmSite(ground, Path(made), tuple(options))
+    async with contextlib.AsyncExitStack() as ending:
+        made = ending.enter_context(tempfile.TemporaryDirectory(prefix="gpuaas-slurm-"))
+        site = SlurmSite(ground, Path(made), ending, tuple(options))
         _configure(ground, site.folder, bundles)
         if start:
             await site.controller_start()
@@ -162,13 +202,19 @@ async def slurm_up(
             await site.controller_end()
 
 
+_printed: list[bytes] = []
+"""What the command printed, once it has: it says the same each time."""
+
+
 async def manifest_printed() -> dict[str, Any]:
     """The manifest as the command prints it."""
-    ran = await asyncio.create_subprocess_exec(
-        *(BIN / "gpuaas-slurm", "manifest"), stdout=asyncio.subprocess.PIPE
-    )
-    text, _ = await ran.communicate()
-    found: dict[str, Any] = json.loads(text)
+    if not _printed:
+        ran = await asyncio.create_subprocess_exec(
+            *(BIN / "gpuaas-slurm", "manifest"), stdout=asyncio.subprocess.PIPE
+        )
+        text, _ = await ran.communicate()
+        _printed.append(text)
+    found: dict[str, Any] = json.loads(_printed[0])
     return found
 
 

@@ -1,12 +1,14 @@
 """The app's controller, killed (-9) when a step has ended and nobody was told of it.
 
-    python mortal_slurm.py LEDGER controller --config FILE …
+    python mortal_slurm.py LEDGER
 
-The command as it is, except that each step of each kind of operation kills its process the first
-time it ends: its `do` is over, or its `check` found nothing to do. Nothing was verified or reported
-then. Of steps that run beside each other one acts at a time, until each has killed: what one did
-stays the only thing that was done. The ledger remembers across these deaths what happened, one line
-each (`done`, `died` or `spared`, operation, kind, step), so that a test can count effects.
+A nursery (`slurm_nursery.py`): there each controller is given the rest of its line, `controller
+--config FILE …`. It is the command as it is, except that each step of each kind of operation kills
+its process the first time it ends: its `do` is over, or its `check` found nothing to do. Nothing
+was verified or reported then. Of steps that run beside each other one acts at a time, until each
+has killed: what one did stays the only thing that was done. The ledger remembers across these
+deaths what happened, one line each (`done`, `died` or `spared`, operation, kind, step), so that a
+test can count effects.
 """
 
 import asyncio
@@ -16,6 +18,8 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from slurm_nursery import nursery_serve
 
 from gpuaas_sdk import Context, Step
 from gpuaas_sdk.testing.around import Around, operations_around
@@ -108,4 +112,4 @@ if __name__ == "__main__":
     vars(controller)["slurm_app"] = lambda *given: operations_around(
         slurm_app(*given), lambda step: Mortal(step, fate)
     )
-    sys.exit(main(sys.argv[2:]))
+    nursery_serve(main)

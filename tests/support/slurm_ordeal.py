@@ -11,7 +11,6 @@ end is the test's business.
 from __future__ import annotations
 
 import shlex
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -22,6 +21,7 @@ from typing import Any, Final
 import mortal_slurm
 from mortal_slurm import Entry, Ledger
 from slurm_faults import Faults
+from slurm_nursery import Nursery, nursery_up
 from slurm_refusal import Cause
 
 from gpuaas_contract.apps import AppInstance, Member, Operation, Requested
@@ -30,8 +30,8 @@ from gpuaas_sdk import Request
 from gpuaas_slurm.onmachine.residue import residue_env, residue_found
 from gpuaas_slurm.onmachine.scripts import script_text
 from tools.ground import Ground
-from tools.slurm_crew import members, packages_install, placed, succeeded, told, until
-from tools.slurm_site import ENDED, SlurmSite, manifest_hasty, slurm_up
+from tools.slurm_crew import members, packages_settle, placed, succeeded, told, until
+from tools.slurm_site import ENDED, SlurmSite, command_start, manifest_hasty, slurm_up
 
 OPTIONS: Final = ("--lease-seconds", "5", "--observe-seconds", "0")
 """The shortest lease there is, and nobody who repairs unasked what a test breaks."""
@@ -43,7 +43,7 @@ PATIENCE_S: Final = 180.0
 UNITS: Final = ("munge", "mariadb", "slurmdbd", "slurmctld", "slurmd")
 JOB: Final = (
     "sbatch --parsable --chdir=/ --output=/dev/null --nodelist={node} --wrap="
-    "'until [ -e /run/job-may-end ]; do sleep .2; done'"
+    "'until [ -e /run/job-may-end ]; do sleep .5; done'"
 )
 
 Honest = Callable[[AppInstance, Mapping[str, Member]], bool]
@@ -76,6 +76,8 @@ class Ordeal:
     site: SlurmSite
     instance_id: str
     ledger: Ledger
+    nursery: Nursery | None = None
+    """Where its mortal controllers come from."""
     kept: dict[str, str] = field(default_factory=dict)
     """What one test leaves for the next."""
 
@@ -259,13 +261,16 @@ class Ordeal:
     async def mortal(self) -> None:
         """From here on controllers die."""
         await self.site.controller_end()
-        self.site.command = (sys.executable, Path(mortal_slurm.__file__), self.ledger.path)
+        if self.nursery is None:
+            scoped = nursery_up(Path(mortal_slurm.__file__), self.ledger.path)
+            self.nursery = await self.site.ending.enter_async_context(scoped)
+        self.site.start = self.nursery.born
         await self.site.controller_start()
 
     async def immortal(self) -> None:
         """From here on the controller is the app's own, and nothing happens to it."""
         await self.site.controller_end()
-        self.site.command = SlurmSite.command
+        self.site.start = command_start
         await self.site.controller_start()
 
     async def starts(self, *machines: str) -> Counter[str]:
@@ -289,7 +294,7 @@ class Ordeal:
 @asynccontextmanager
 async def ordeal_up(ground: Ground, suite: str, workers: Sequence[str]) -> AsyncIterator[Ordeal]:
     """A cluster on machines with packages, deployed in peace; from then on controllers die."""
-    await packages_install(ground, suite, ground.lab.machines)
+    await packages_settle(suite, ground.lab.machines)
     manifest = await manifest_hasty()
     async with slurm_up(ground, options=OPTIONS, manifest=manifest) as site:
         wanted = placed(ground, "n1", workers, packages="installed", finished_job_seconds=2)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuaas_lab import Lab, Settings, doctor, teardown
+from gpuaas_lab import Lab, PackageSet, Settings, doctor, teardown
 from tools.ground import Ground, ground_up
 
 LabFactory = Callable[..., Awaitable[Lab]]
@@ -79,7 +79,11 @@ async def lab_factory(lab_host: Settings, lab_prefix: str) -> AsyncIterator[LabF
 
 @pytest.fixture(scope="module")
 async def ground_factory(lab_host: Settings, lab_prefix: str) -> AsyncIterator[GroundFactory]:
-    """Serve a platform on a lab of its own: `await ground_factory(name, count, suite=None)`."""
+    """Serve a platform on a lab of its own: `await ground_factory(name, count, suite=None)`.
+
+    Machines can have packages from the start, `packages=…`, where installing them is not the
+    test's subject: unpacking them on each machine is most of what such a ground costs.
+    """
     async with _grounds(lab_host, lab_prefix) as make:
         yield make
 
@@ -98,9 +102,12 @@ async def _grounds(settings: Settings, prefix: str) -> AsyncIterator[GroundFacto
     async with AsyncExitStack() as stack:
         grounds: dict[str, Ground] = {}
 
-        async def make(name: str, count: int, suite: str | None = None) -> Ground:
+        async def make(
+            name: str, count: int, suite: str | None = None, packages: PackageSet | None = None
+        ) -> Ground:
             if name not in grounds:
-                scoped = Lab.up(f"{prefix}-{name}", count, suite=suite, settings=settings)
+                full = f"{prefix}-{name}"
+                scoped = Lab.up(full, count, suite=suite, packages=packages, settings=settings)
                 lab = await stack.enter_async_context(scoped)
                 grounds[name] = await stack.enter_async_context(ground_up(lab))
             return grounds[name]

@@ -3,7 +3,7 @@
     cluster = await deployed("bookworm")
 
 What a controller would do step by step is done here by the shortest way, since these tests are
-about the files and the commands. Each suite's cluster is made once and shared by its tests.
+about the files and the commands. Each suite's cluster is made once and ends with its test file.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import asyncio
 import json
 import secrets
 import shlex
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 import gpuaas_agent
-from gpuaas_lab import Lab, Machine, packages
+from gpuaas_lab import Lab, Machine, Settings
 from gpuaas_slurm import model as model_of
 from gpuaas_slurm.commands import Result, Slurm
 from gpuaas_slurm.commands.slurm import slurm_connect
@@ -30,6 +31,7 @@ from gpuaas_slurm.render import RenderedFile, machine_files
 from gpuaas_slurm.render.slurm_conf import STATE
 from gpuaas_slurm.render.slurmdbd_conf import database_statements
 from gpuaas_slurm.version import SlurmVersion
+from tools.slurm_crew import packages_settle, packages_wanted
 
 GPUS = 2
 
@@ -73,17 +75,20 @@ class Deployed:
 Deploy = Callable[[str], Awaitable[Deployed]]
 
 
-@pytest.fixture(scope="session")
-def deployed(lab_factory: Callable[..., Awaitable[Lab]]) -> Deploy:
+@pytest.fixture(scope="module")
+async def deployed(lab_host: Settings, lab_prefix: str) -> AsyncIterator[Deploy]:
     """Bring up a suite's cluster, or return the one that is there."""
-    made: dict[str, Deployed] = {}
+    async with AsyncExitStack() as stack:
+        made: dict[str, Deployed] = {}
 
-    async def deploy(suite: str) -> Deployed:
-        if suite not in made:
-            made[suite] = await _deploy(await lab_factory(f"slurm-{suite}", 2, suite=suite), suite)
-        return made[suite]
+        async def deploy(suite: str) -> Deployed:
+            if suite not in made:
+                name, wanted = f"{lab_prefix}-slurm-{suite}", await packages_wanted(suite)
+                scoped = Lab.up(name, 2, suite=suite, packages=wanted, settings=lab_host)
+                made[suite] = await _deploy(await stack.enter_async_context(scoped), suite)
+            return made[suite]
 
-    return deploy
+        yield deploy
 
 
 async def _files_place(machine: Machine, files: Sequence[RenderedFile]) -> None:
@@ -96,14 +101,8 @@ async def _files_place(machine: Machine, files: Sequence[RenderedFile]) -> None:
 
 async def _deploy(lab: Lab, suite: str) -> Deployed:
     distribution = DISTRIBUTIONS[suite]
-    wanted = await packages.fetch(
-        suite, {*distribution.controller, *distribution.worker, "python3"}
-    )
     await lab.machine("n2").fake_gpus(GPUS)
-    await lab.install(["n1", "n2"], wanted, start=False)
-    for machine in lab.machines:
-        for link in distribution.links:
-            await machine.run(f"ln -sfn {link.target} {link.path}")
+    await packages_settle(suite, lab.machines)
     model = await _observe(lab, distribution)
     await _munge(lab)
     for machine in lab.machines:

@@ -22,7 +22,8 @@ from tools.ground import Ground
 from tools.slurm_crew import (
     members,
     operations,
-    packages_install,
+    packages_settle,
+    packages_wanted,
     placed,
     reconciled,
     succeeded,
@@ -110,8 +111,8 @@ class Chaos:
 @pytest.fixture(scope="module")
 async def chaos(ground_factory: Callable[..., Awaitable[Ground]]) -> AsyncIterator[Chaos]:
     """A cluster whose controller looks every two seconds, with a job on every worker."""
-    ground = await ground_factory("slurm-chaos", 4, SUITE)
-    await packages_install(ground, SUITE, ground.lab.machines)
+    ground = await ground_factory("slurm-chaos", 4, SUITE, await packages_wanted(SUITE))
+    await packages_settle(SUITE, ground.lab.machines)
     options = ("--observe-seconds", "2", "--lease-seconds", "5")
     async with slurm_up(ground, options=options) as site:
         wanted = placed(ground, "n1", WORKERS, packages="installed")

@@ -25,7 +25,8 @@ from tools.ground import Ground
 from tools.slurm_crew import (
     killed,
     members,
-    packages_install,
+    packages_settle,
+    packages_wanted,
     placed,
     succeeded,
     told,
@@ -43,8 +44,8 @@ STARTS = "journalctl -q -o cat -u {unit} | grep -c '^Started {unit}.service' || 
 @pytest.fixture(scope="module")
 async def site(ground_factory: Callable[..., Awaitable[Ground]]) -> AsyncIterator[SlurmSite]:
     """Four machines with packages, and a controller."""
-    ground = await ground_factory("slurm-crash", 4, SUITE)
-    await packages_install(ground, SUITE, ground.lab.machines)
+    ground = await ground_factory("slurm-crash", 4, SUITE, await packages_wanted(SUITE))
+    await packages_settle(SUITE, ground.lab.machines)
     async with slurm_up(ground, options=OPTIONS, manifest=await manifest_hasty()) as made:
         yield made
 
@@ -163,7 +164,7 @@ async def _killed_at_each_step(site: SlurmSite, operation: Operation) -> list[st
         return one.status in ENDED or bool(_running(one) - set(done))
 
     while True:
-        seen = await until(look, news)
+        seen = await until(look, news, closely=True)
         if seen.status is OperationStatus.FAILED:
             # Its controllers died more often than it may be tried: a person tries again.
             assert seen.error is not None

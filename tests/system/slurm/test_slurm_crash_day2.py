@@ -34,7 +34,15 @@ from gpuaas_contract.states import Health, InstanceStatus, MemberStatus, Operati
 from gpuaas_sdk import Request
 from gpuaas_slurm.onmachine.scripts import HOME
 from tools.ground import Ground
-from tools.slurm_crew import members, operations, placed, succeeded, told, until
+from tools.slurm_crew import (
+    members,
+    operations,
+    packages_wanted,
+    placed,
+    succeeded,
+    told,
+    until,
+)
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
@@ -43,7 +51,7 @@ PEOPLE: Final = f"{HOME}/people.ours"
 
 @pytest.fixture(scope="module")
 async def ordeal(ground_factory: Callable[..., Awaitable[Ground]]) -> AsyncIterator[Ordeal]:
-    ground = await ground_factory("slurm-day2", 4, SUITE)
+    ground = await ground_factory("slurm-day2", 4, SUITE, await packages_wanted(SUITE))
     async with ordeal_up(ground, SUITE, ["n2", "n4"]) as made:
         yield made
 

@@ -26,6 +26,7 @@ from slurm_ordeal import Ordeal, ordeal_up, repaired
 
 from gpuaas_contract.states import InstanceStatus
 from tools.ground import Ground
+from tools.slurm_crew import packages_wanted
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
@@ -40,7 +41,7 @@ RESTARTED: Final = ("n1 slurmdbd", "n1 slurmctld", "n2 slurmd", "n3 slurmd")
 
 @pytest.fixture(scope="module")
 async def ordeal(ground_factory: Callable[..., Awaitable[Ground]]) -> AsyncIterator[Ordeal]:
-    ground = await ground_factory("slurm-whole", 3, SUITE)
+    ground = await ground_factory("slurm-whole", 3, SUITE, await packages_wanted(SUITE))
     async with ordeal_up(ground, SUITE, ["n2", "n3"]) as made:
         yield made
 

@@ -31,8 +31,8 @@ from gpuaas_sdk.contract import AppInstance, GrantLogin
 from gpuaas_sdk.machines import AccessRefused, ssh_access
 from gpuaas_sdk.sign_in import password_sign_in
 from tools.ground import Ground
-from tools.slurm_crew import placed, until
-from tools.slurm_site import BIN, SlurmSite, bundles_ready, slurm_up
+from tools.slurm_crew import packages_settle, packages_wanted, placed, until
+from tools.slurm_site import BIN, SlurmSite, slurm_up
 from tools.suites import suites
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -124,14 +124,14 @@ async def town(
     request: pytest.FixtureRequest, ground_factory: Callable[..., Awaitable[Ground]]
 ) -> AsyncIterator[Town]:
     suite: str = request.param
-    ground = await ground_factory(f"people-{suite}", 2, suite)
-    bundles = await bundles_ready(suite)
+    ground = await ground_factory(f"people-{suite}", 2, suite, await packages_wanted(suite))
+    await packages_settle(suite, ground.lab.machines)
     options = ("--observe-seconds", "1")
     async with (
         contextlib.AsyncExitStack() as stack,
-        slurm_up(ground, bundles=bundles, options=options) as site,
+        slurm_up(ground, options=options) as site,
     ):
-        asked = await site.deploy("c1", placed(ground, "n1", ["n2"]))
+        asked = await site.deploy("c1", placed(ground, "n1", ["n2"], packages="installed"))
         [done] = await site.ended(asked)
         assert done.status == "succeeded", done.error
         yield Town(site, asked.operations[0].instance_id, stack)
