@@ -34,7 +34,9 @@ _FOR_MACHINES: Final = (
 _PYTHON: Final = "import sys; print('{}.{}'.format(*sys.version_info))"
 
 # A machine's own system as an image with Python and pip in /usr/local, since no registry is at
-# hand; a container in a container gets no kernel keyring and no control groups of its own.
+# hand; a container in a container gets no kernel keyring and no control groups of its own. It has
+# no more than it takes to run Python and pip: above a machine's disk, which is an overlay itself,
+# podman copies every file for every layer.
 _BASE: Final = r"""
 set -eu
 mkdir -p /etc/containers
@@ -57,13 +59,13 @@ rm -f /var/lib/containers/storage/db.sql
 root=/root/base
 mkdir -p $root/tmp $root/var/tmp $root/run $root/root $root/proc $root/sys $root/dev
 chmod 1777 $root/tmp $root/var/tmp
-tar -C / --one-file-system --exclude=usr/share/doc --exclude=usr/share/man \
-    --exclude=usr/bin/podman --exclude=usr/local --exclude=etc/gpuaas-slurm \
-    -c bin sbin lib lib64 etc usr | tar -x -C $root
 python3 -m venv --copies $root/usr/local
 sed -i '1s|.*|#!/usr/local/bin/python3|' $root/usr/local/bin/pip*
 sed -i "s|$root||" $root/usr/local/pyvenv.cfg
-tar -C $root -c . | podman import --quiet - localhost/python-base
+tar --one-file-system --exclude=usr/bin/podman --exclude=etc/gpuaas-slurm \
+    --exclude=usr/lib/systemd --exclude=usr/lib/podman --exclude=usr/lib/udev --exclude='*.a' \
+    -c -C / bin sbin lib lib64 etc usr/bin usr/sbin usr/lib usr/lib64 \
+    -C $root tmp var run root proc sys dev usr/local | podman import --quiet - localhost/python-base
 rm -rf $root
 """
 
