@@ -64,7 +64,7 @@ async def layer_ensure(settings: Settings, base: Image, wanted: PackageSet) -> P
     lock = settings.cache / "locks" / f"layer-{folder.name}"
     async with locked(lock, f"layer {folder.name}", patience=1800):
         if not folder.is_dir():
-            await _build(base, wanted, folder)
+            await _build(settings, base, wanted, folder)
     return folder
 
 
@@ -94,9 +94,10 @@ def _locate(settings: Settings, base: Image, wanted: PackageSet) -> Path:
     return settings.cache / "layers" / f"{base.suite}-{digest}"
 
 
-async def _build(base: Image, wanted: PackageSet, folder: Path) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
+async def _build(settings: Settings, base: Image, wanted: PackageSet, folder: Path) -> None:
+    settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Below the machines' disks, where an overlay can be mounted; the cache may be elsewhere.
+    work = Path(tempfile.mkdtemp(prefix=".layer-", dir=settings.state))
     try:
         await process.logged(
             work / "build.log",
@@ -107,7 +108,11 @@ async def _build(base: Image, wanted: PackageSet, folder: Path) -> None:
         made.mkdir()
         (work / "upper").rename(made / "root")
         (made / "asleep").write_text(_put_to_sleep(base.root, made / "root"))
-        made.rename(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = folder.with_name(f".{folder.name}")
+        await process.output("rm", "-rf", "--one-file-system", "--", draft)
+        await process.output("mv", "--", made, draft)
+        draft.rename(folder)
     finally:
         await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
 
