@@ -1,6 +1,7 @@
 """What scripts say of a machine, read; and that a text cut short is never an empty machine."""
 
 import subprocess
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -63,10 +64,11 @@ end\tfacts
 """
 
 
-def shell(text: str) -> "subprocess.CompletedProcess[str]":
+def shell(text: str, **env: str) -> "subprocess.CompletedProcess[str]":
     """Run a text with the shell machines have."""
+    given = {"PATH": "/bin", **env}
     return subprocess.run(
-        ["/bin/sh", "-c", text], capture_output=True, text=True, check=False, env={"PATH": "/bin"}
+        ["/bin/sh", "-c", text], capture_output=True, text=True, check=False, env=given
     )
 
 
@@ -115,8 +117,43 @@ def test_residue_is_told_by_kind() -> None:
         residue_found("")
 
 
-def test_packages_that_stay_keep_their_key() -> None:
-    assert "munge.key" in residue_env(kept_packages=False)["FILES"]
+@pytest.mark.parametrize(
+    ("listed", "left"),
+    [
+        (None, {}),
+        ("munge\nmysql\n", {}),
+        ("mysql\n", {"process": ["munged 7"], "package": ["munge installed"], "user": ["munge"]}),
+    ],
+    ids=["nobody_knows", "there_before", "brought"],
+)
+def test_what_was_there_before_is_no_residue(
+    tmp_path: Path, listed: str | None, left: dict[str, list[str]]
+) -> None:
+    """A machine with munge and its user, by commands that say so."""
+    has = {
+        "pgrep": '[ "$2" = munged ] && echo 7',
+        "dpkg-query": 'for name; do :; done; [ "$name" = munge ] && printf installed',
+        "getent": '[ "$1 $2" = "passwd munge" ]',
+        "systemctl": "echo inactive",
+        "ss": ":",
+    }
+    home = tmp_path / "home"
+    for name, text in has.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    if listed is not None:
+        home.mkdir()
+        for kind in ("packages", "users", "groups"):
+            (home / f"{kind}.before").write_text(listed)
+    none = {"FILES": "", "OTHERS": "", "HOME_FOLDER": str(home), "PATH": f"{tmp_path}:/bin"}
+    probed = shell(script_text("residue"), **{**residue_env(kept_packages=False), **none})
+    found = residue_found(probed.stdout)
+    found.pop("file", None)
+    assert found == left
+
+
+def test_the_key_goes_with_its_package_and_never_by_itself() -> None:
+    assert "munge.key" not in residue_env(kept_packages=False)["FILES"]
     assert "munge.key" not in residue_env(kept_packages=True)["FILES"]
 
 

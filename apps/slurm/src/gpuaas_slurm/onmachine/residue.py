@@ -1,7 +1,7 @@
 """What is left of a cluster on a machine, from the text of `residue.sh`. Pure."""
 
 from gpuaas_slurm.onmachine.look import LookError
-from gpuaas_slurm.onmachine.scripts import CONFIGURATION, HOME, MUNGE_KEY, PACKAGES
+from gpuaas_slurm.onmachine.scripts import CONFIGURATION, HOME, PACKAGES
 from gpuaas_slurm.render.slurm_conf import SPOOL, STATE
 
 OTHERS = (
@@ -13,16 +13,15 @@ OTHERS = (
     "/run/gpuaas-slurm.lock",
     "/usr/sbin/policy-rc.d.before-gpuaas",
 )
-"""Folders and files that are no configuration; the key is only ours where we installed munge."""
+"""Folders and files that are no configuration."""
 
 
 def residue_env(*, kept_packages: bool) -> dict[str, str]:
     """What the script must know: whether the packages were there before and stay."""
-    files = CONFIGURATION if kept_packages else (*CONFIGURATION, MUNGE_KEY)
     return {
         "HOME_FOLDER": HOME,
         "PACKAGES": " ".join(PACKAGES),
-        "FILES": " ".join(files),
+        "FILES": " ".join(CONFIGURATION),
         "OTHERS": " ".join(OTHERS),
         "KEPT_PACKAGES": "yes" if kept_packages else "no",
     }

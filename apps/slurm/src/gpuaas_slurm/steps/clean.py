@@ -43,6 +43,7 @@ class Cleaned(OnSites):
             **residue_env(kept_packages=self.kept_packages),
             "LINKS": " ".join(f"{link.path}:{link.target}" for link in links),
             "DATABASE": Accounting().database,
+            "PROBE": script_text("residue"),
         }
         await self.ground.run(site, Script("clean", env, timeout=600))
 
