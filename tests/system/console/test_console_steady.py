@@ -14,7 +14,8 @@ COMPLAINTS = {
     "says": "console.error('planted')",
     "throws": "setTimeout(() => { throw new Error('planted') })",
     "refuses": "void Promise.reject(new Error('planted'))",
-    "breaks-its-policy": "document.body.setAttribute('onclick', 'planted()')",
+    "breaks-its-policy": "document.body.append(Object.assign("
+    "document.createElement('script'), { textContent: 'planted()' }))",
 }
 BRIDGE = "gpuaas-steady"
 ADDRESS = "192.0.2.1/32"
