@@ -32,8 +32,11 @@ from gpuaas_slurm.render.slurm_conf import STATE
 from gpuaas_slurm.render.slurmdbd_conf import database_statements
 from gpuaas_slurm.version import SlurmVersion
 from tools.slurm_crew import packages_settle, packages_wanted
+from tools.suites import suites
 
 GPUS = 2
+# Where the lab's distribution has one release with the packages, there is no newer one to live on.
+collect_ignore = [] if suites()[1:] else ["test_slurm_newer.py"]
 
 
 @dataclass(frozen=True)
