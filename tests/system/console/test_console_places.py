@@ -58,6 +58,7 @@ async def test_a_member_whose_adding_failed_is_named_though_others_came(
     for name in ("grow-02", "grow-03"):
         await dialog.get_by_role("checkbox", name=name).click()
     await dialog.get_by_role("button", name="Add servers").click()
+    follow = page.get_by_role("link", name="Follow it")
     # The one that failed stays in sight, whichever was asked for last.
     failed = page.get_by_role("heading", name=re.compile("Add servers . Server on grow-02"))
     await expect(page.get_by_role("tab", name="Members (4)")).to_be_visible()
@@ -67,6 +68,11 @@ async def test_a_member_whose_adding_failed_is_named_though_others_came(
     came = page.get_by_role("row", name=re.compile("grow-03"))
     await expect(came.get_by_text("Succeeded")).to_be_visible()
     await expect(failed).to_be_visible()
+    await follow.click()
+    await page.wait_for_url("**/operation-groups/**")
+    await expect(page.get_by_text("Partly failed")).to_be_visible()
+    await expect(page.get_by_text("2 of 2")).to_be_visible()
+    await expect(page.get_by_role("row", name=re.compile("grow-02.*carries"))).to_be_visible()
 
     await _home(page)
     need = _need(page, "Add server of grown")

@@ -37,6 +37,7 @@ export function BoundMembers({ list }: { readonly list: LiveList<Member> }) {
       list={list}
       idOf={({ id }) => id}
       columns={COLUMNS}
+      sortedBy="component"
       empty={<Empty title="Nothing sits on it" />}
     />
   );

@@ -77,7 +77,7 @@ function ProjectHome({ project }: { readonly project: Project }) {
         <OperationTable
           list={wholeList(open)}
           title="Under way"
-          instanceName={(id) => names.get(id) ?? shortId(id)}
+          instanceName={(id) => names[id] ?? shortId(id)}
         />
       )}
       {!live.loading && instances === 0 && <FirstSteps project={project} />}

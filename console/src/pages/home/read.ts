@@ -19,13 +19,13 @@ interface Found {
   readonly needs: readonly Need[];
   readonly open: readonly Operation[];
   /** What the instances are called, by id. */
-  readonly names: ReadonlyMap<string, string>;
+  readonly names: Readonly<Record<string, string>>;
   readonly instances: number;
 }
 
 const OPEN: ReadonlySet<string> = new Set(["requested", "accepted", "running"]);
 const LIMIT = 200;
-const NOTHING: Found = { needs: [], open: [], names: new Map(), instances: 0 };
+const NOTHING: Found = { needs: [], open: [], names: {}, instances: 0 };
 
 export function useAttention(projectId: string): Found & { readonly live: Live<Found> } {
   const live = useLive(`attention:${projectId}`, (signal) => readAttention(projectId, signal), {
@@ -58,7 +58,7 @@ async function readAttention(projectId: string, signal: AbortSignal): Promise<Fo
       ...allocations.items.filter(({ status }) => TROUBLED.has(status)).map(allocationNeed),
     ],
     open: operations.items.filter(({ status }) => OPEN.has(status)),
-    names: new Map([...live.values()].map((one) => [one.id, nameOf(one)])),
+    names: Object.fromEntries([...live.values()].map((one) => [one.id, nameOf(one)])),
     instances: live.size,
   };
 }
