@@ -31,7 +31,8 @@ from tools.ground import Ground
 from tools.slurm_crew import members, succeeded, until
 from tools.slurm_site import SLUG, SlurmSite, bundles_publish, slurm_up
 
-OPTIONS: Final = ("--observe-seconds", "2", "--lease-seconds", "10")
+OBSERVE_S: Final = 2
+"""How often the controller looks: each look asks every machine, and costs what that costs."""
 NEXT: Final = "0.2.0"
 INSTALLED: Final = "dpkg-query -W -f '${Version}' slurm-client"
 
@@ -89,7 +90,7 @@ class Life:
         """Submit a job and wait until it runs; its number."""
         number = (await self.run(f"sbatch --parsable {command}")).strip()
         await self.run(
-            f"for i in $(seq 1200); do squeue -h -t R -j {number} | grep -q . && exit; sleep .1;"
+            f"for i in $(seq 600); do squeue -h -t R -j {number} | grep -q . && exit; sleep .2;"
             " done; exit 1"
         )
         return number
@@ -97,7 +98,7 @@ class Life:
     async def quiet(self) -> None:
         """Wait until nothing runs or completes."""
         await self.run(
-            "for i in $(seq 1200); do squeue -h | grep -q . || exit 0; sleep .1; done; exit 1"
+            "for i in $(seq 600); do squeue -h | grep -q . || exit 0; sleep .2; done; exit 1"
         )
 
     async def versions(self) -> dict[str, str]:
@@ -148,10 +149,13 @@ class Life:
 
 
 @asynccontextmanager
-async def life_up(ground: Ground, suite: str) -> AsyncIterator[Life]:
+async def life_up(
+    ground: Ground, suite: str, observe_seconds: int = OBSERVE_S
+) -> AsyncIterator[Life]:
     """A controller for machines as they came, with packages published for them; no cluster yet."""
     await bundles_publish(ground, suite)
-    async with slurm_up(ground, options=OPTIONS) as site:
+    options = ("--observe-seconds", str(observe_seconds), "--lease-seconds", "10")
+    async with slurm_up(ground, options=options) as site:
         found = Life(site, suite)
         for machine in ground.lab.machines:
             found.packages[machine.name] = await packages_of(machine)

@@ -126,7 +126,7 @@ async def town(
     suite: str = request.param
     ground = await ground_factory(f"people-{suite}", 2, suite, await packages_wanted(suite))
     await packages_settle(suite, ground.lab.machines)
-    options = ("--observe-seconds", "1")
+    options = ("--observe-seconds", "2")
     async with (
         contextlib.AsyncExitStack() as stack,
         slurm_up(ground, options=options) as site,
@@ -278,7 +278,7 @@ async def test_a_certificate_from_before_opens_nothing_after(town: Town) -> None
 async def test_nothing_changes_when_nobody_changed(town: Town) -> None:
     async def unchanged() -> bool:
         found = (await town.site.instance(town.instance_id)).last_operation_id
-        await asyncio.sleep(8)  # it looks every second
+        await asyncio.sleep(8)  # it looks every other second
         return (await town.site.instance(town.instance_id)).last_operation_id == found
 
     await until(unchanged, bool)  # what the test before asked for may still be under way
