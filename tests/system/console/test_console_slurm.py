@@ -1,5 +1,6 @@
 """The target workflow by clicks on real machines with a real Slurm: one machine first, then three
-workers, one of whose bootstraps fails and is recovered by its buttons; then nothing is left."""
+workers, one of whose bootstraps fails and is recovered by its buttons; one is replaced, all of it
+is started anew; then nothing is left."""
 
 import re
 import shutil
@@ -41,7 +42,7 @@ async def real(
         pytest.skip("the console is not built: make setup")
     console = tmp_path / "console"
     shutil.copytree(CONSOLE, console)
-    lab = await lab_factory("console", 4, SUITE)
+    lab = await lab_factory("console", 5, SUITE)
     settings = {"GPUAAS_CONSOLE_DIR": str(console)}
     options = ("--observe-seconds", "2", "--lease-seconds", "10")
     async with ground_up(lab, settings=settings) as ground:
@@ -63,6 +64,9 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await page.get_by_role("textbox", name="Name").fill("cluster")
     await page.get_by_role("button", name="Next").click()
     await page.get_by_role("radio", name="n1").click()
+    # A worker goes when the jobs it ran are forgotten: that is not waited for here.
+    await page.get_by_role("button", name="Settings").click()
+    await page.get_by_role("spinbutton", name="Remember finished jobs").fill("2")
     await page.get_by_role("button", name="Next").click()
     await page.get_by_role("button", name="Deploy", exact=True).click()
     await page.wait_for_url("**/instances/**")
@@ -104,6 +108,11 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     assert {"n2", "n3", "n4"} <= set(ran.stdout.split())
     await picture(page, "real-instance", until="Topology")
 
+    await _replace(page, "n3", "n5")
+    await _restart(page)
+    ran = await lab.machine("n1").run("srun --nodes=3 --exclude=n1 hostname || sinfo")
+    assert {"n2", "n4", "n5"} <= set(ran.stdout.split())
+
     await page.get_by_role("button", name="Actions").click()
     await page.get_by_role("menuitem", name="Decommission").click()
     await page.get_by_role("dialog").get_by_role("textbox").last.fill("cluster")
@@ -111,6 +120,31 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await expect(_fact(page, "Status")).to_contain_text("Deleted", timeout=LONG)
     for machine in lab.machines:
         assert (await machine.run("command -v slurmd slurmctld", check=False)).status
+
+
+async def _replace(page: Page, old: str, new: str) -> None:
+    """The new one is there before the old one goes."""
+    await page.get_by_role("tab", name=re.compile("Members")).click()
+    await page.get_by_role("checkbox", name=f"Worker on {old}").click()
+    await page.get_by_role("button", name="Replace", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("radio", name=new).click()
+    await expect(dialog.get_by_text("The new machine takes jobs first")).to_be_visible()
+    await dialog.get_by_role("button", name="Replace a worker").click()
+    row = page.get_by_role("row", name=re.compile(rf"\b{new}\b"))
+    await expect(row.get_by_text("Ready").first).to_be_visible(timeout=LONG)
+    gone = page.get_by_role("checkbox", name=f"Worker on {old}")
+    await expect(gone).to_have_count(0, timeout=LONG)
+
+
+async def _restart(page: Page) -> None:
+    await page.get_by_role("button", name="Actions").click()
+    await page.get_by_role("menuitem", name="Restart", exact=True).click()
+    await page.get_by_role("dialog").get_by_role("button", name="Restart", exact=True).click()
+    await page.get_by_role("tab", name="History").click()
+    done = page.get_by_role("row", name=re.compile("Restart.*Succeeded"))
+    await expect(done).to_be_visible(timeout=LONG)
+    await _healthy(page)
 
 
 async def _sign_in(page: Page, password: str) -> None:
