@@ -1,13 +1,13 @@
 """What a machine had before a cluster came stays when it goes: packages, keys, databases, users.
 
 By the app's own scripts, as its steps run them, on one machine that had munge, a database server
-and a user `slurm` of somebody else's.
+and a user `slurm` of somebody else's; then on the same without the server, whose files stay.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -40,6 +40,11 @@ STANDS: Final = (
     f" && sha256sum {MUNGE_KEY} && munge -n | unmunge >/dev/null"
     f" && systemctl is-active munge mariadb && mariadb -N -e {shlex.quote(DATABASES)}"
 )
+STOPS: Final = "systemctl disable --now mariadb"
+REMOVES: Final = "dpkg --remove mariadb-server"
+SERVER: Final = "dpkg-query -W -f '${db:Status-Status}' mariadb-server"
+FILES: Final = "cd /var/lib/mysql && ls -d */ && ls theirs /etc/mysql/mariadb.cnf"
+ACCOUNTING: Final = Accounting()
 
 
 async def test_what_was_there_before_a_cluster_stays_when_it_goes(
@@ -53,24 +58,41 @@ async def test_what_was_there_before_a_cluster_stays_when_it_goes(
     await machine.run(THEIRS)
     before = (await machine.run(STANDS)).stdout
 
+    await comes(machine, names)
+    assert (await machine.run(STANDS)).stdout != before
+    left = await residue(machine)
+    assert "munge installed" not in left["package"]
+    assert "slurmctld installed" in left["package"]
+    await goes(machine)
+    assert (await machine.run(STANDS)).stdout == before
+
+    # Without their server, its files are theirs all the same.
+    await machine.run(f"{STOPS} && {REMOVES}")
+    before = (await machine.run(FILES)).stdout
+    await comes(machine, names)
+    assert (await machine.run(FILES)).stdout != before
+    await goes(machine)
+    assert (await machine.run(FILES)).stdout == before
+    assert (await machine.run(SERVER)).stdout == "not-installed"
+
+
+async def comes(machine: Machine, names: Sequence[str]) -> None:
+    """What the steps of a deploy bring that can be somebody else's."""
     bundle = await bundles_ready(SUITE) / bundle_name(SUITE, "controller")
     await machine.write(BUNDLE, bundle.read_bytes())
     wanted = {"NAMES": " ".join(names), "LINKS": LINKS, "ARCHIVE": BUNDLE}
     await ran(machine, Script("install", wanted))
     await ran(machine, Script("munge", input=b"k" * 1024))
-    accounting = Accounting()
-    statements = "".join(f"{one};\n" for one in database_statements(accounting))
-    await ran(machine, Script("database", {"DATABASE": accounting.database}, statements.encode()))
-    assert (await machine.run(STANDS)).stdout != before
-    left = await residue(machine)
-    assert "munge installed" not in left["package"]
-    assert "slurmctld installed" in left["package"]
+    statements = "".join(f"{one};\n" for one in database_statements(ACCOUNTING))
+    await ran(machine, Script("database", {"DATABASE": ACCOUNTING.database}, statements.encode()))
 
+
+async def goes(machine: Machine) -> None:
+    """What the last step of a decommission does; nothing of ours is left."""
     probe = residue_env(kept_packages=False)
-    cleaning = {"LINKS": LINKS, "DATABASE": accounting.database, "PROBE": script_text("residue")}
+    cleaning = {"LINKS": LINKS, "DATABASE": ACCOUNTING.database, "PROBE": script_text("residue")}
     await ran(machine, Script("clean", {**probe, **cleaning}))
     assert await residue(machine) == {}
-    assert (await machine.run(STANDS)).stdout == before
 
 
 async def ran(machine: Machine, script: Script) -> None:

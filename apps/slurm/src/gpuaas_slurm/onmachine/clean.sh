@@ -7,7 +7,14 @@ flock -w 300 9 || { echo "an installation is still at work here" >&2; exit 75; }
 for unit in slurmd slurmctld slurmdbd; do
     [ "$(systemctl show -P LoadState "$unit")" = not-found ] || systemctl disable --now --quiet "$unit"
 done
+kept() { grep -qxs -- "$1" "$HOME_FOLDER/folders.before"; }
 had() { [ ! -e "$HOME_FOLDER/$1.before" ] || grep -qx -- "$2" "$HOME_FOLDER/$1.before"; }
+# A server's files that were here before the server stay, without what we put into them.
+if kept /var/lib/mysql && ! had packages mariadb-server && [ -e "$HOME_FOLDER/database.made" ]; then
+    systemctl start mariadb
+    echo "DROP DATABASE IF EXISTS $DATABASE; DROP USER IF EXISTS slurm@localhost" | mariadb
+    rm "$HOME_FOLDER/database.made"
+fi
 for pair in mariadb:mariadb-server munge:munge; do
     unit=${pair%%:*}
     if ! had packages "${pair#*:}" && [ "$(systemctl show -P LoadState "$unit")" != not-found ]; then
@@ -49,7 +56,12 @@ if had packages mariadb-server && [ -e "$HOME_FOLDER/database.made" ]; then
     systemctl enable --now --quiet mariadb
     echo "DROP DATABASE IF EXISTS $DATABASE; DROP USER IF EXISTS slurm@localhost" | mariadb
 fi
-had packages mariadb-server || rm -rf /var/lib/mysql /var/log/mysql /etc/mysql /run/mysqld
+if ! had packages mariadb-server; then
+    rm -rf /run/mysqld
+    for folder in $FOLDERS; do
+        kept "$folder" || rm -rf "$folder"
+    done
+fi
 had packages munge || rm -rf /etc/munge /var/lib/munge /var/log/munge /run/munge
 rm -rf $FILES $OTHERS
 rmdir /etc/systemd/system/slurmd.service.d /etc/systemd/system/slurmctld.service.d \

@@ -8,6 +8,9 @@ exec 9>"$HOME_FOLDER/lock"
 flock -w 300 9 || { echo "another installation is still at work" >&2; exit 75; }
 
 remember() { [ -e "$HOME_FOLDER/$1.before" ] || { sort >"$HOME_FOLDER/$1.new"; mv "$HOME_FOLDER/$1.new" "$HOME_FOLDER/$1.before"; }; }
+# First of all: once packages are known to be remembered, these may be ours.
+[ -e "$HOME_FOLDER/packages.before" ] ||
+    find $FOLDERS -maxdepth 0 2>/dev/null | remember folders
 dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | remember packages
 cut -d: -f1 /etc/passwd | remember users
 cut -d: -f1 /etc/group | remember groups

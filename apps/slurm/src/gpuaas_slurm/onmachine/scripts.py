@@ -19,6 +19,9 @@ HOME = "/var/lib/gpuaas-slurm"
 """What the app itself keeps on a machine: what it found, made and decided there."""
 
 MUNGE_KEY = "/etc/munge/munge.key"
+FOLDERS = ("/etc/mysql", "/var/lib/mysql", "/var/log/mysql")
+"""A database server's, which may have been there before the server: then they stay when it goes."""
+
 UNITS = ("munge", "mariadb", "slurmdbd", "slurmctld", "slurmd")
 DROP_INS = tuple(f"{FOLDER}/{unit}.service.d/{DROP_IN}" for unit in UNITS[2:])
 CONFIGURATION = (
@@ -89,6 +92,7 @@ _LOOK_ENV = {
     "FILES": " ".join((*CONFIGURATION, MUNGE_KEY)),
     "PROBED": " ".join((*PLUGIN_FILES, *PMIX_LIBRARIES, DATABASE_MADE, INSTALLING)),
     "UNITS": " ".join(UNITS),
+    "FOLDERS": " ".join(FOLDERS),
 }
 
 
