@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -128,6 +129,26 @@ async def test_a_lease_that_is_lost_keeps_no_other_from_being_handed_back(place:
     assert sorted(place.figures.outcomes()[3:]) == ["converged", "converged", "elsewhere"]
 
 
+async def test_what_was_seen_before_an_operation_is_not_said_after_it(place: Place) -> None:
+    instance_id = await place.running("a")
+    app = notes_app(place.boards)
+    worked: list[str] = []
+
+    async def meanwhile(look: Any) -> Any:
+        seen = await app.observe(look)
+        if not worked:
+            worked.append(instance_id)
+            watch.taken(instance_id)
+            watch.freed(instance_id)
+        return seen
+
+    watch = place.watch(replace(app, observe=meanwhile))
+    await watch.turn()
+    assert (place.reports(), place.figures.outcomes()) == (0, ["overtaken"])
+    await watch.turn()
+    assert (place.reports(), place.figures.outcomes()) == (1, ["overtaken", "converged"])
+
+
 async def test_a_lease_that_is_being_asked_for_is_handed_back_too(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +212,7 @@ async def test_a_long_look_keeps_its_lease_and_a_lost_one_says_nothing(
 async def test_what_came_while_an_operation_ran_is_looked_at_when_it_ends(place: Place) -> None:
     instance_id = await place.running("a")
     watch = place.watch(every_seconds=3600)
-    watch.busy.add(instance_id)
+    watch.taken(instance_id)
     running = asyncio.create_task(watch.run())
     try:
         await asyncio.sleep(0.05)

@@ -191,7 +191,7 @@ class Controller:
         task = asyncio.create_task(self._one(work, operation.kind))
         self._works[task] = work
         if self._watch is not None:
-            self._watch.busy.add(work.instance_id)
+            self._watch.taken(work.instance_id)
         task.add_done_callback(self._ended)
 
     async def _one(self, work: OperationWork, kind: str) -> None:

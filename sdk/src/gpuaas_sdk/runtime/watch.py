@@ -61,6 +61,8 @@ class _Known:
     token: str | None = None
     said: Facts | None = None
     said_at: float = 0.0
+    worked: int = 0
+    """Goes up whenever an operation of the instance begins or ends here."""
 
 
 @dataclass
@@ -82,9 +84,15 @@ class Watch:
         """Begin the next turn now: something happened that an observer wants to see."""
         self._woken.set()
 
+    def taken(self, instance_id: str) -> None:
+        """An operation of the instance begins: nobody looks until it has ended."""
+        self.busy.add(instance_id)
+        self._known.setdefault(instance_id, _Known()).worked += 1
+
     def freed(self, instance_id: str) -> None:
         """An operation of the instance has ended: look now, if a turn came while it ran."""
         self.busy.discard(instance_id)
+        self._known.setdefault(instance_id, _Known()).worked += 1
         if instance_id in self._missed:
             self.wake()
 
@@ -160,11 +168,17 @@ class Watch:
             await asyncio.wait({keeper})
 
     async def _seen(self, instance: AppInstance, known: _Known) -> str:
-        around = self.around
+        around, worked = self.around, known.worked
         target = Target(instance, await around.calls.members(instance.id))
         machines = around.machines.bound(instance.correlation_id, "observe")
         log = around.log.bind(instance_id=instance.id)
         seen = await around.app.observe(Look(target, around.state, machines, log))
+        if known.worked != worked or instance.id in self.busy:
+            # What was seen may be older than what an operation made true meanwhile.
+            self._missed.add(instance.id)
+            if instance.id not in self.busy:
+                self.wake()
+            return "overtaken"
         plan = around.app.plan(target, seen, around.now())
         await self._say(instance.id, known, around.app.health(target, seen))
         if plan.converged or not around.app.self_heal:
