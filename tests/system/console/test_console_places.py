@@ -23,11 +23,7 @@ async def test_home_names_what_needs_attention_and_leads_to_the_way_out(
     await expect(failed).to_contain_text("carries the gateway of somebody-else")
     await expect(failed).to_contain_text("Failed")
     site.clear("need-01")
-    await failed.get_by_role("link").click()
-    await page.wait_for_url("**/operations/**")
-    await _confirmed(page, "Retry")
-    await expect(page.get_by_text("Succeeded").first).to_be_visible()
-    await _home(page)
+    await _retried(page, failed)
     await expect(_need(page, "blocked")).to_have_count(0)
 
     shaky = site.deploy("shaky", "need-02")
@@ -78,11 +74,7 @@ async def test_a_member_whose_adding_failed_is_named_though_others_came(
     need = _need(page, "Add server of grown")
     await expect(need).to_contain_text("carries the server of somebody-else")
     site.clear("grow-02")
-    await need.get_by_role("link").click()
-    await page.wait_for_url("**/operations/**")
-    await _confirmed(page, "Retry")
-    await expect(page.get_by_text("Succeeded").first).to_be_visible()
-    await _home(page)
+    await _retried(page, need)
     await expect(need).to_have_count(0)
 
 
@@ -145,9 +137,14 @@ async def _home(page: Page) -> None:
     await expect(page.get_by_role("heading", name="Needs attention")).to_be_visible()
 
 
-async def _confirmed(page: Page, way: str) -> None:
-    await page.get_by_role("button", name=way, exact=True).click()
-    await page.get_by_role("dialog").get_by_role("button", name=way, exact=True).click()
+async def _retried(page: Page, need: Locator) -> None:
+    """By the way out that home leads to, and home again."""
+    await need.get_by_role("link").click()
+    await page.wait_for_url("**/operations/**")
+    await page.get_by_role("button", name="Retry", exact=True).click()
+    await page.get_by_role("dialog").get_by_role("button", name="Retry", exact=True).click()
+    await expect(page.get_by_text("Succeeded").first).to_be_visible()
+    await _home(page)
 
 
 async def _switch(page: Page, project: str) -> None:

@@ -9,10 +9,11 @@ for unit in slurmd slurmctld slurmdbd; do
 done
 kept() { grep -qxs -- "$1" "$HOME_FOLDER/folders.before"; }
 had() { [ ! -e "$HOME_FOLDER/$1.before" ] || grep -qx -- "$2" "$HOME_FOLDER/$1.before"; }
+database_drop() { echo "DROP DATABASE IF EXISTS $DATABASE; DROP USER IF EXISTS slurm@localhost" | mariadb; }
 # A server's files that were here before the server stay, without what we put into them.
 if kept /var/lib/mysql && ! had packages mariadb-server && [ -e "$HOME_FOLDER/database.made" ]; then
     systemctl start mariadb
-    echo "DROP DATABASE IF EXISTS $DATABASE; DROP USER IF EXISTS slurm@localhost" | mariadb
+    database_drop
     rm "$HOME_FOLDER/database.made"
 fi
 for pair in mariadb:mariadb-server munge:munge; do
@@ -54,7 +55,7 @@ if had packages munge && [ -e "$HOME_FOLDER/munge.key.before" ]; then
 fi
 if had packages mariadb-server && [ -e "$HOME_FOLDER/database.made" ]; then
     systemctl enable --now --quiet mariadb
-    echo "DROP DATABASE IF EXISTS $DATABASE; DROP USER IF EXISTS slurm@localhost" | mariadb
+    database_drop
 fi
 if ! had packages mariadb-server; then
     rm -rf /run/mysqld
