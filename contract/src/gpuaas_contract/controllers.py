@@ -281,16 +281,34 @@ class Observe(Input):
 
 
 class ObserverLease(Model):
-    """The observer's lease, as its holder sees it."""
+    """The observer's lease, as its holder sees it. Asked for again before every look."""
 
     token: str
     until: datetime
+    mark: Annotated[
+        str,
+        Field(
+            description="Where the instance's operations stand; said with what is seen from now on"
+        ),
+    ]
+    revision: Annotated[
+        int, Field(description="Of the instance; one that was read with another is read again")
+    ]
 
 
 class Observation(Input):
     """What the observer sees: all of it is written, or nothing."""
 
     lease_token: Annotated[Token, Field(description="Of the observer's lease")]
+    mark: Annotated[
+        str | None,
+        Field(
+            max_length=64,
+            description="As the lease gave it before the look began. Once an operation of the"
+            " instance was taken, said what is true or ended since, nothing is written and the"
+            " answer is `observation_overtaken`. Left out, nobody can tell",
+        ),
+    ] = None
     instance: Annotated[
         InstanceReport | None, Field(description="What is now true of the instance")
     ] = None

@@ -35,6 +35,7 @@ class ErrorCode(StrEnum):
     OPERATION_IN_PROGRESS = "operation_in_progress"
     IDEMPOTENCY_CONFLICT = "idempotency_conflict"
     LEASE_LOST = "lease_lost"
+    OBSERVATION_OVERTAKEN = "observation_overtaken"
     IN_USE = "in_use"
     ARTIFACT_UNTRUSTED = "artifact_untrusted"
     PRECONDITION_FAILED = "precondition_failed"
@@ -94,6 +95,9 @@ KINDS: Final[dict[ErrorCode, ErrorKind]] = {
         409, "The idempotency key was used for another request", False, ("use_new_key",)
     ),
     ErrorCode.LEASE_LOST: ErrorKind(409, "The lease is no longer yours", False, ("stop_work",)),
+    ErrorCode.OBSERVATION_OVERTAKEN: ErrorKind(
+        409, "An operation has overtaken what was seen", False, ("look_again",)
+    ),
     ErrorCode.IN_USE: ErrorKind(409, "The resource is in use", False, ("remove_users_first",)),
     ErrorCode.ARTIFACT_UNTRUSTED: ErrorKind(
         409, "The artifact is not trusted", False, ("sign_artifact", "choose_other_version")

@@ -115,6 +115,7 @@ def _instance_new(
         observer=None,
         observer_token_hash=None,
         observer_until=None,
+        worked=0,
     )
 
 

@@ -1,7 +1,8 @@
 """Reports outside operations: one replica at a time looks at an instance and says what it sees.
 
-The observer's lease keeps two replicas of a controller from writing over each other. Called by
-the controller's routes.
+The observer's lease keeps two replicas of a controller from writing over each other. It is asked
+for when a look begins, and its mark keeps what was seen from being written after an operation of
+which the look may know nothing. Called by the controller's routes.
 """
 
 import base64
@@ -18,7 +19,7 @@ from gpuaas_contract.states import InstanceStatus
 from gpuaas_platform.apps import controllers
 from gpuaas_platform.apps.facts import Facts, facts_apply
 from gpuaas_platform.apps.rows import InstanceRow
-from gpuaas_platform.apps.scene import scene_open
+from gpuaas_platform.apps.scene import Scene, scene_open
 from gpuaas_platform.apps.settling import topology_follow
 from gpuaas_platform.apps.store import instances, operations
 from gpuaas_platform.apps.versions import manifest_of
@@ -55,6 +56,7 @@ async def instance_report(work: Work, instance_id: str, body: Observation) -> An
             "The instance is deleted; there is nothing to observe.",
             context={"app_instance_id": before.id, "status": before.status},
         )
+    await _overtaken_refuse(scene, body.mark)
     await facts_apply(scene, Facts(body.instance, body.members, None))
     row = scene.instance
     manifest = await manifest_of(work.call.platform, work.conn, row.app_slug, row.app_version)
@@ -86,9 +88,36 @@ async def _observe(call: Call, instance_id: str, body: Observe) -> ObserverLease
         token = body.lease_token if mine and body.lease_token else _token(work)
         until = work.now + timedelta(seconds=body.lease_seconds)
         holder = replace(row, observer=f"{call.caller.id}/{body.controller.replica}")
-        await instances.observer_take(conn, holder, _digest(token), until)
+        claims = await instances.observer_take(conn, holder, _digest(token), until)
         await controllers.seen(call, conn, body.controller, row.app_slug, [row.id])
-    return ObserverLease(token=token, until=until)
+    return ObserverLease(token=token, until=until, mark=_mark(row, claims), revision=row.revision)
+
+
+async def _overtaken_refuse(scene: Scene, mark: str | None) -> None:
+    """Nothing an operation did since the look began is written over by what was seen before it.
+
+    Progress alone moves no mark: an observer that is slower than the steps of a long operation
+    would never be heard, and a machine that dies meanwhile would not be missed.
+    """
+    if mark is None:
+        return  # of a controller that was written before there were marks
+    claims = await operations.claims_count(scene.work.conn, scene.instance.id)
+    if mark != _mark(scene.instance, claims):
+        raise PlatformError(
+            ErrorCode.OBSERVATION_OVERTAKEN,
+            "Since this look began, an operation of the instance was taken, said what is true or"
+            " ended; nothing of what was seen is written. Look again.",
+            context={"app_instance_id": scene.instance.id},
+        )
+
+
+def _mark(row: InstanceRow, claims: int) -> str:
+    """Where the operations of a locked instance stand. Claims lock operations alone: counted apart.
+
+    While `worked` stays, no operation enters or leaves those that are open but a new one, which
+    nobody has claimed: then the claims only grow, by each claim.
+    """
+    return f"{row.worked}.{claims}"
 
 
 def _held(row: InstanceRow, token: str, work: Work) -> bool:

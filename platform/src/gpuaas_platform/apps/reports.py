@@ -208,6 +208,8 @@ async def _apply(scene: Scene, row: OperationRow, body: Report) -> None:
     if body.lease_seconds is not None:
         changes["lease_until"] = work.now + timedelta(seconds=body.lease_seconds)
     scene.operation_change(row.id, **changes)
+    if body.instance is not None or body.members:
+        scene.work_note()
     await facts_apply(scene, Facts(body.instance, body.members, scene.operations[row.id]))
 
 

@@ -53,6 +53,7 @@ class InstanceRow:
     observer: str | None
     observer_token_hash: bytes | None
     observer_until: datetime | None
+    worked: int
 
     @property
     def place(self) -> Place:

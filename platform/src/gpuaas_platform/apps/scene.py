@@ -33,6 +33,7 @@ class Scene:
         self._operations_were: dict[str, OperationRow] = {}
         self._told: set[str] = set()
         self._queue_changed = False
+        self._worked = False
 
     @property
     def live(self) -> list[MemberRow]:
@@ -109,6 +110,7 @@ class Scene:
             self.work, row, target, why, **changes
         )
         self._queue_changed = True
+        self.work_note()
 
     def operation_again(self, operation_id: str) -> None:
         """Put a failed operation into its old place in the queue, with one attempt more."""
@@ -127,6 +129,10 @@ class Scene:
     def operation_change(self, operation_id: str, **changes: Any) -> None:  # noqa: ANN401 - columns of any type
         """Change anything but the state of an operation."""
         self.operations[operation_id] = replace(self.operations[operation_id], **changes)
+
+    def work_note(self) -> None:
+        """An operation moved or said what is true: what an observer saw before it is old."""
+        self._worked = True
 
     def wake_claims(self) -> None:
         """Something of this instance can be claimed now."""
@@ -150,12 +156,21 @@ class Scene:
                     work.conn, replace(member, updated_at=work.now)
                 )
                 self.members[row_id] = replace(member, revision=revision)
-        if self.instance != self._instance_was:
-            revision = await instances.instance_save(work.conn, self.instance)
-            self.instance = replace(self.instance, revision=revision)
+        await self._instance_save()
         if self._queue_changed:
             await self._queue_advance()
         work.signal(f"instance:{self.instance.id}")
+
+    async def _instance_save(self) -> None:
+        """Write the instance; that its operations moved is no change of its own anybody reads."""
+        changed = self.instance != self._instance_was
+        if self._worked:
+            self.instance = replace(self.instance, worked=self.instance.worked + 1)
+        if changed:
+            revision = await instances.instance_save(self.work.conn, self.instance)
+            self.instance = replace(self.instance, revision=revision)
+        elif self._worked:
+            await instances.worked_save(self.work.conn, self.instance)
 
     async def _queue_advance(self) -> None:
         """Let run what nothing stands before any more, and wake the controllers for it."""

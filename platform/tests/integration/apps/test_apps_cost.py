@@ -81,6 +81,10 @@ async def test_no_statement_reads_a_whole_table(site: Site) -> None:
         await operations.operations_open_lock(explaining, instance_id)
         await operations.queue_read(explaining, instance_id)
         await operations.dependents_lock(explaining, operation_id)
+        await operations.claims_count(explaining, instance_id)
+        holder = await instances.instance_read(conn, instance_id)
+        assert holder is not None
+        await instances.observer_take(explaining, holder, b"digest", now)
         await operations.leases_lapsed(explaining, now, 200)
         await operations.steps_overdue(explaining, now, 200)
         await instances.members_live(explaining, [instance_id])

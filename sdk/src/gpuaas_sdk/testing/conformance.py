@@ -9,24 +9,19 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from gpuaas_contract.apps import (
-    AppInstance,
     InstanceCreate,
     Operation,
     Requested,
 )
 from gpuaas_contract.controllers import (
     Completion,
-    ControllerSelf,
-    Observation,
-    Observe,
-    ObserverLease,
     Report,
 )
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import InstanceStatus, MemberStatus, OperationStatus, StepState
 from gpuaas_sdk.client import Request
 from gpuaas_sdk.runtime.controller import Controller, Options
-from gpuaas_sdk.testing import conformance_abandon
+from gpuaas_sdk.testing import conformance_abandon, conformance_observe
 from gpuaas_sdk.testing.conformance_abandon import ABSENT
 from gpuaas_sdk.testing.example import SLUG, Boards, notes_app
 from gpuaas_sdk.testing.ground import Ground, same, true
@@ -305,29 +300,6 @@ async def case_an_input_matches_the_manifest(ground: Ground) -> None:
     same(odd, {"/input/pins/0", "/input/glue"}, "of another kind, and unknown")
 
 
-async def case_an_observer_is_alone(ground: Ground) -> None:
-    """One replica observes; its token renews, another is refused until the lease ends."""
-    instance = await ground.running()
-    path = f"/app-instances/{instance.id}"
-    one = Observe(controller=ControllerSelf(replica="one"))
-    two = Observe(controller=ControllerSelf(replica="two"))
-    lease = await ground.controller.post(f"{path}/observer", one, ObserverLease)
-    again = ground.controller.post(f"{path}/observer", two, ObserverLease)
-    same(await ground.refused(again), ErrorCode.LEASE_LOST, "the other replica")
-    seen = Observation.model_validate(
-        {"lease_token": lease.token, "instance": {"health": "degraded"}}
-    )
-    said = await ground.controller.post(f"{path}/report", seen, AppInstance)
-    same(said.health, "degraded", "what it saw")
-    ground.advance(61)
-    late = ground.controller.post(f"{path}/report", seen, AppInstance)
-    same(await ground.refused(late), ErrorCode.LEASE_LOST, "a lapsed observer")
-    lease = await ground.controller.post(f"{path}/observer", two, ObserverLease)
-    back = two.model_copy(update={"lease_token": lease.token, "lease_seconds": 0})
-    await ground.controller.post(f"{path}/observer", back, ObserverLease)
-    await ground.controller.post(f"{path}/observer", one, ObserverLease)
-
-
 async def case_a_repeated_answer_is_thesame(ground: Ground) -> None:
     """The same key with the same body gives the first answer; with another, a conflict."""
     await ground.deploy()
@@ -377,10 +349,9 @@ async def case_the_runtime_does_a_whole_life(ground: Ground) -> None:
     true(not any(boards.hanging.values()), "nothing is left")
 
 
+_ELSEWHERE: Final = vars(conformance_abandon) | vars(conformance_observe)
 CASES: Final[tuple[Callable[[Ground], Awaitable[None]], ...]] = tuple(
-    found
-    for name, found in sorted((vars(conformance_abandon) | globals()).items())
-    if name.startswith("case_")
+    found for name, found in sorted((_ELSEWHERE | globals()).items()) if name.startswith("case_")
 )
 
 

@@ -112,7 +112,7 @@ def instance_observe(
     world: World, caller: Caller, instance_id: str, body: Observe
 ) -> ObserverLease:
     """Become or stay the observer."""
-    world.instance(instance_id)
+    row = world.instance(instance_id)
     now, held = world.clock.now(), world.watchers.get(instance_id)
     mine = held is not None and held.token == body.lease_token and held.holder == caller.id
     if held is not None and held.until > now and not mine:
@@ -121,7 +121,9 @@ def instance_observe(
     token = held.token if kept and held is not None else secrets.token_urlsafe(24)
     until = now + timedelta(seconds=body.lease_seconds)
     world.watchers[instance_id] = Watcher(caller.id, token, until)
-    return ObserverLease(token=token, until=until)
+    return ObserverLease(
+        token=token, until=until, mark=_mark(world, instance_id), revision=row.revision
+    )
 
 
 def instance_report(
@@ -134,6 +136,8 @@ def instance_report(
         raise Refused(ErrorCode.LEASE_LOST, "You do not observe this instance (any more).")
     if row.status is InstanceStatus.DELETED:
         raise Refused(ErrorCode.STATE_CONFLICT, "The instance is deleted.")
+    if body.mark not in {None, _mark(world, instance_id)}:
+        raise Refused(ErrorCode.OBSERVATION_OVERTAKEN, "An operation overtook this look.")
     facts.touch_require(world, instance_id, (body.instance, body.members), None)
     facts.members_apply(world, instance_id, body.members)
     facts.instance_apply(world, instance_id, body.instance)
@@ -158,6 +162,10 @@ def leases_sweep(world: World) -> None:
             family=ErrorFamily.TEMPORARY,
         )
         _attempt_failed(world, row, silent)
+
+
+def _mark(world: World, instance_id: str) -> str:
+    return str(world.worked.get(instance_id, 0))
 
 
 def _wanted(one: Operation, body: Claim) -> bool:
@@ -212,6 +220,8 @@ def _apply(world: World, row: Operation, body: Report) -> Operation:
     world.change_operation(row.id, progress=_merged(world, world.operation(row.id), body.steps))
     if body.lease_seconds is not None:
         _extend(world, world.operation(row.id), body.lease_seconds)
+    if body.instance is not None or body.members:
+        world.work_note(row.instance_id)
     facts.touch_require(world, row.instance_id, (body.instance, body.members), row)
     facts.members_apply(world, row.instance_id, body.members)
     facts.instance_apply(world, row.instance_id, body.instance)

@@ -95,12 +95,13 @@ class World:
     operations: dict[str, Operation] = field(default_factory=dict)
     hidden: dict[str, Hidden] = field(default_factory=dict)
     watchers: dict[str, Watcher] = field(default_factory=dict)
+    worked: dict[str, int] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All of it, or nothing."""
-        names = ("instances", "members", "operations", "hidden", "watchers")
+        names = ("instances", "members", "operations", "hidden", "watchers", "worked")
         before = {name: dict(getattr(self, name)) for name in names}
         try:
             yield
@@ -167,6 +168,10 @@ class World:
         changes.setdefault("revision", row.revision + 1)
         self.operations[operation_id] = row.model_copy(update=changes)
 
+    def work_note(self, instance_id: str) -> None:
+        """An operation moved or said what is true: what an observer saw before it is old."""
+        self.worked[instance_id] = self.worked.get(instance_id, 0) + 1
+
     def hide(self, operation_id: str, **changes: Any) -> None:  # noqa: ANN401 - fields of any type
         """Change what is not shown of an operation."""
         held = {**vars(self.hidden[operation_id]), **changes}
@@ -206,6 +211,7 @@ class World:
         if target is not OperationStatus.REQUESTED:
             values["ready"] = False
         self.change_operation(operation_id, status=target, **(values | changes))
+        self.work_note(row.instance_id)
 
     def _ready(self, instance_id: str) -> None:
         """Which operations may be claimed: nothing starts beside what stands in its way."""

@@ -46,6 +46,11 @@ _INSERT_INSTANCE: Final = insert_sql("app_instances", _INSTANCE)
 _INSERT_MEMBER: Final = insert_sql("app_members", _MEMBER)
 _UPDATE_INSTANCE: Final = update_sql("app_instances", _INSTANCE_CHANGES)
 _UPDATE_MEMBER: Final = update_sql("app_members", _MEMBER_CHANGES)
+CLAIMS: Final = (
+    "(SELECT coalesce(sum(fence), 0) FROM operations WHERE instance_id = $1"
+    " AND status IN ('requested', 'accepted', 'running'))"
+)
+"""How often the open operations of an instance ($1) were claimed, all together."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,11 @@ async def instance_lock(conn: Connection, instance_id: str) -> InstanceRow | Non
 async def instance_save(conn: Connection, row: InstanceRow) -> int:
     """Write an instance that is locked; returns its new revision."""
     return int(await conn.fetchval(_UPDATE_INSTANCE, row.id, *values_of(row, _INSTANCE_CHANGES)))
+
+
+async def worked_save(conn: Connection, row: InstanceRow) -> None:
+    """Write that operations of a locked instance moved; not a change of its own anybody sees."""
+    await conn.execute("UPDATE app_instances SET worked = $2 WHERE id = $1", row.id, row.worked)
 
 
 async def instance_list(
@@ -184,16 +194,20 @@ async def member_list(
 
 async def observer_take(
     conn: Connection, row: InstanceRow, token_hash: bytes, until: datetime
-) -> None:
-    """Give the observer's lease of a locked instance; not a change anybody sees."""
-    await conn.execute(
-        "UPDATE app_instances SET observer = $2, observer_token_hash = $3, observer_until = $4"
-        " WHERE id = $1",
+) -> int:
+    """Give the observer's lease of a locked instance; not a change anybody sees.
+
+    Returns how often its open operations were claimed until now.
+    """
+    claims = await conn.fetchval(
+        "UPDATE app_instances SET observer = $2, observer_token_hash = $3, observer_until = $4"  # noqa: S608 - a statement of this module
+        f" WHERE id = $1 RETURNING {CLAIMS}",
         row.id,
         row.observer,
         token_hash,
         until,
     )
+    return int(claims)
 
 
 def reach_where(reach: Reach) -> tuple[list[str], list[object]]:

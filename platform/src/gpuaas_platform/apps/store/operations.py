@@ -8,6 +8,7 @@ from typing import Any, Final
 from gpuaas_contract.states import OperationStatus
 from gpuaas_platform.apps.rows import OperationRow, Waiting, operation_of
 from gpuaas_platform.apps.store.instances import (
+    CLAIMS,
     columns_of,
     insert_sql,
     reach_where,
@@ -101,6 +102,11 @@ async def open_count(conn: Connection, instance_id: str) -> int:
             instance_id,
         )
     )
+
+
+async def claims_count(conn: Connection, instance_id: str) -> int:
+    """How often the open operations of an instance were claimed, all together."""
+    return int(await conn.fetchval(f"SELECT {CLAIMS}", instance_id))
 
 
 @dataclass(frozen=True)
