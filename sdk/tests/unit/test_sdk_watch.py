@@ -3,13 +3,15 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from gpuaas_contract.apps import AdapterDetail, Operation, OperationCreate
 from gpuaas_contract.controllers import ControllerSelf, Observe, ObserverLease
-from gpuaas_contract.states import Health, OperationStatus
+from gpuaas_contract.states import Health, InstanceStatus, OperationStatus
 from gpuaas_sdk import App, Controller, Log, Look, Machines, MemoryState, Options, Schedule
 from gpuaas_sdk.runtime.calls import Calls
 from gpuaas_sdk.runtime.surroundings import Surroundings
@@ -50,6 +52,28 @@ class Place:
         asked = await self.platform.deploy({"board": f"alloc_{name}"}, name)
         await operation_run(notes_app(self.boards), self.platform, asked.operation.id)
         return asked.instance.id
+
+    async def done_elsewhere(self, instance_id: str, kind: str) -> None:
+        """An operation from its request to its end, by another replica."""
+        asked = await self.platform.ask(instance_id, OperationCreate(kind=kind))
+        await operation_run(notes_app(self.boards), self.platform, asked.operation.id)
+
+    def asked(self, kind: str) -> list[Operation]:
+        """All operations of this kind there ever were."""
+        return [one for one in self.platform.world.operations.values() if one.kind == kind]
+
+    def meanwhile(
+        self, happens: Callable[[Look], Awaitable[None]], *, self_heal: bool = False
+    ) -> App[Any]:
+        """The app; something happens after it has looked and before it can say what it saw."""
+        app = notes_app(self.boards, self_heal=self_heal)
+
+        async def observe(look: Look) -> dict[str, set[str]]:
+            seen = await app.observe(look)
+            await happens(look)
+            return seen
+
+        return replace(app, observe=observe)
 
     def watch(self, app: App[Any] | None = None, replica: str = "one", **more: float) -> Watch:
         client = self.platform.client()
@@ -129,24 +153,121 @@ async def test_a_lease_that_is_lost_keeps_no_other_from_being_handed_back(place:
     assert sorted(place.figures.outcomes()[3:]) == ["converged", "converged", "elsewhere"]
 
 
-async def test_what_was_seen_before_an_operation_is_not_said_after_it(place: Place) -> None:
+async def test_what_was_seen_before_an_operation_elsewhere_is_not_said_after_it(
+    place: Place,
+) -> None:
     instance_id = await place.running("a")
-    app = notes_app(place.boards)
-    worked: list[str] = []
+    said: list[AdapterDetail | None] = []
 
-    async def meanwhile(look: Any) -> Any:
-        seen = await app.observe(look)
-        if not worked:
-            worked.append(instance_id)
+    async def stopped(_: Look) -> None:
+        said.append(place.platform.instance(instance_id).adapter_detail)
+        if len(said) == 1:
+            await place.done_elsewhere(instance_id, "stop")
+
+    await place.watch(place.meanwhile(stopped)).turn()
+    assert place.figures.outcomes() == ["overtaken", "drifted"]
+    assert said == [None, None]
+    instance = place.platform.instance(instance_id)
+    assert instance.status is InstanceStatus.STOPPED
+    assert instance.adapter_detail is not None
+    assert instance.adapter_detail.summary == "1 boards are bare"
+
+
+async def test_what_is_overtaken_again_and_again_is_left_to_the_next_turn(place: Place) -> None:
+    instance_id = await place.running("a")
+
+    async def worked(_: Look) -> None:
+        await place.done_elsewhere(instance_id, "reconcile")
+
+    await place.watch(place.meanwhile(worked)).turn()
+    assert place.figures.outcomes() == ["overtaken", "overtaken"]
+
+
+async def test_what_an_operation_here_overtook_is_looked_at_when_it_ends(place: Place) -> None:
+    instance_id = await place.running("a")
+
+    async def begun(_: Look) -> None:
+        if not place.figures.outcomes():
             watch.taken(instance_id)
-            watch.freed(instance_id)
-        return seen
+            await place.done_elsewhere(instance_id, "reconcile")
 
-    watch = place.watch(replace(app, observe=meanwhile))
+    watch = place.watch(place.meanwhile(begun), every_seconds=3600)
+    running = asyncio.create_task(watch.run())
+    try:
+        await place.looked(1)
+        await asyncio.sleep(0.05)
+        assert place.figures.outcomes() == ["overtaken"]
+        watch.freed(instance_id)
+        await place.looked(2)
+    finally:
+        running.cancel()
+    assert place.figures.outcomes() == ["overtaken", "converged"]
+
+
+async def test_what_is_taken_here_while_it_waits_in_the_turn_is_not_looked_at(
+    place: Place,
+) -> None:
+    ids = {await place.running("a"), await place.running("b")}
+    looked: set[str] = set()
+
+    async def taken(look: Look) -> None:
+        looked.add(look.target.instance.id)
+        for other in ids - looked:
+            watch.taken(other)
+
+    watch = place.watch(place.meanwhile(taken), parallel=1)
     await watch.turn()
-    assert (place.reports(), place.figures.outcomes()) == (0, ["overtaken"])
+    assert len(looked) == 1
+    assert sorted(place.figures.outcomes()) == ["converged", "overtaken"]
+
+
+async def test_an_instance_that_changed_since_it_was_listed_is_read_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance_id, other = await place.running("a"), await place.running("b")
+    observe, kinds = Calls.observe, {instance_id: "stop", other: "decommission"}
+    found: list[InstanceStatus] = []
+
+    async def late(calls: Calls, one: str, body: Observe) -> ObserverLease:
+        if one in kinds:
+            await place.done_elsewhere(one, kinds.pop(one))
+        return await observe(calls, one, body)
+
+    async def seen(look: Look) -> None:
+        found.append(look.target.instance.status)
+
+    monkeypatch.setattr(Calls, "observe", late)  # a long queue before it
+    await place.watch(place.meanwhile(seen)).turn()
+    assert found == [InstanceStatus.STOPPED]
+    assert sorted(place.figures.outcomes()) == ["drifted", "overtaken", "overtaken"]
+
+
+async def test_nobody_heals_by_what_was_seen_before_it_was_healed(place: Place) -> None:
+    instance_id = await place.running("a")
+    place.boards.take("alloc_a", "paper")
+
+    async def healed(_: Look) -> None:
+        if place.figures.outcomes() == ["healing"]:
+            (asked,) = place.asked("reconcile")
+            await operation_run(notes_app(place.boards), place.platform, asked.id)
+
+    watch = place.watch(place.meanwhile(healed, self_heal=True))
     await watch.turn()
-    assert (place.reports(), place.figures.outcomes()) == (1, ["overtaken", "converged"])
+    await watch.turn()
+    assert place.figures.outcomes() == ["healing", "overtaken", "converged"]
+    assert len(place.asked("reconcile")) == 1
+    assert place.platform.instance(instance_id).health is Health.HEALTHY
+
+
+async def test_what_an_operation_said_otherwise_meanwhile_is_said_again(place: Place) -> None:
+    instance_id = await place.running("a")
+    watch = place.watch()
+    for _ in range(2):
+        place.boards.take("alloc_a", "paper")
+        await watch.turn()
+        assert place.platform.instance(instance_id).health is Health.DEGRADED
+        await place.done_elsewhere(instance_id, "reconcile")
+        assert place.platform.instance(instance_id).health is Health.HEALTHY
 
 
 async def test_a_lease_that_is_being_asked_for_is_handed_back_too(
@@ -183,9 +304,9 @@ async def test_a_long_look_keeps_its_lease_and_a_lost_one_says_nothing(
     began, lost = asyncio.Event(), asyncio.Event()
     monkeypatch.setattr(Schedule, "lease_seconds", 1)
 
-    async def listened(watch: Watch, *asked: Any) -> bool:
+    async def listened(watch: Watch, *asked: Any) -> ObserverLease | None:
         held = await lease(watch, *asked)
-        if not held and watch is first:
+        if held is None and watch is first:
             lost.set()
         return held
 

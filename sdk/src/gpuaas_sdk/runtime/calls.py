@@ -55,6 +55,10 @@ class Calls:
         """What the observer saw."""
         return await self.client.post(f"/app-instances/{instance_id}/report", body, AppInstance)
 
+    async def instance(self, instance_id: str) -> AppInstance:
+        """One instance as it is now."""
+        return await self.client.get(f"/app-instances/{instance_id}", AppInstance)
+
     def instances(self, app_slug: str, project_id: str | None) -> AsyncIterator[AppInstance]:
         """Every instance of the app in reach, or in one project."""
         path = "/app-instances" if project_id is None else f"/projects/{project_id}/app-instances"
@@ -85,6 +89,11 @@ class Calls:
             idempotency_key=key,
             correlation_id=operation.correlation_id,
         )
+
+
+def overtaken(error: ConflictError) -> bool:
+    """Whether the platform says that an operation came after what was seen."""
+    return error.code is ErrorCode.OBSERVATION_OVERTAKEN
 
 
 def lease_lost(error: ConflictError) -> bool:

@@ -1,8 +1,9 @@
 """Looking at instances on schedule: observe, plan, say what is true, ask for what must change.
 
-One replica at a time looks at an instance (the observer's lease). What changes machines is never
-done here: drift becomes a reconcile operation that people can see. One instance that hangs or
-fails holds up no other. Called by `controller.py`.
+One replica at a time looks at an instance (the observer's lease). What it saw counts only while no
+operation of the instance came since the look began, at whichever replica: the platform tells by the
+lease's mark. What changes machines is never done here: drift becomes a reconcile operation that
+people can see. One instance that hangs or fails holds up no other. Called by `controller.py`.
 """
 
 import asyncio
@@ -11,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gpuaas_contract.apps import AppInstance
-from gpuaas_contract.controllers import ControllerSelf, Observation, Observe
+from gpuaas_contract.controllers import ControllerSelf, Observation, Observe, ObserverLease
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import InstanceStatus
 from gpuaas_sdk.app import Facts, Look, Target
 from gpuaas_sdk.errors import ConflictError, GpuaasError, ProblemError
-from gpuaas_sdk.runtime.calls import lease_lost
+from gpuaas_sdk.runtime.calls import lease_lost, overtaken
 from gpuaas_sdk.runtime.surroundings import Surroundings
 
 # Well within what an init system waits before it kills. A lease that is not handed back lapses, and
@@ -24,6 +25,7 @@ from gpuaas_sdk.runtime.surroundings import Surroundings
 _HAND_BACK_SECONDS: Final = 10.0
 _TURN_SECONDS: Final = 10.0
 _RENEWALS_PER_LEASE: Final = 3
+_OVERTAKEN: Final = "overtaken"
 _LOOKED_AT: Final = frozenset(
     {
         InstanceStatus.RUNNING,
@@ -54,15 +56,17 @@ class Schedule:
         return int(min(600, 2 * self.every_seconds + _TURN_SECONDS))
 
 
+_Said = tuple[str, Facts]
+"""With the mark of its look: once that has moved, an operation may have said otherwise."""
+
+
 @dataclass
 class _Known:
     """What this replica remembers of one instance."""
 
     token: str | None = None
-    said: Facts | None = None
+    said: _Said | None = None
     said_at: float = 0.0
-    worked: int = 0
-    """Goes up whenever an operation of the instance begins or ends here."""
 
 
 @dataclass
@@ -78,7 +82,7 @@ class Watch:
     _missed: set[str] = field(default_factory=set)
     _known: dict[str, _Known] = field(default_factory=dict)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
-    _asking: set[asyncio.Task[None]] = field(default_factory=set)
+    _asking: set[asyncio.Task[ObserverLease]] = field(default_factory=set)
 
     def wake(self) -> None:
         """Begin the next turn now: something happened that an observer wants to see."""
@@ -87,12 +91,10 @@ class Watch:
     def taken(self, instance_id: str) -> None:
         """An operation of the instance begins: nobody looks until it has ended."""
         self.busy.add(instance_id)
-        self._known.setdefault(instance_id, _Known()).worked += 1
 
     def freed(self, instance_id: str) -> None:
         """An operation of the instance has ended: look now, if a turn came while it ran."""
         self.busy.discard(instance_id)
-        self._known.setdefault(instance_id, _Known()).worked += 1
         if instance_id in self._missed:
             self.wake()
 
@@ -143,6 +145,14 @@ class Watch:
                 await self.around.calls.observe(instance_id, body)
 
     async def _one(self, instance: AppInstance, gate: asyncio.Semaphore) -> None:
+        """Look; once more at once where an operation came meanwhile, then in the next turn."""
+        outcome = await self._counted(instance, gate)
+        if outcome == _OVERTAKEN and instance.id not in self.busy:
+            outcome = await self._counted(instance, gate)
+        if outcome == _OVERTAKEN:
+            self._missed.add(instance.id)
+
+    async def _counted(self, instance: AppInstance, gate: asyncio.Semaphore) -> str:
         log = self.around.log.bind(instance_id=instance.id, correlation_id=instance.correlation_id)
         labels, outcome = {"app": self.around.app.slug}, "failed"
         try:
@@ -155,38 +165,56 @@ class Watch:
         except Exception:
             log.exception("looking failed; nothing is said about the instance")
         self.around.metrics.count("observations", {**labels, "outcome": outcome})
+        return outcome
 
     async def _look(self, instance: AppInstance) -> str:
+        if instance.id in self.busy:
+            return _OVERTAKEN  # while it waited for its place in the turn
         known = self._known.setdefault(instance.id, _Known())
-        if not await self._lease(instance.id, known):
+        lease = await self._lease(instance.id, known)
+        if lease is None:
             return "elsewhere"
         keeper = asyncio.create_task(self._keep(instance.id, known))
         try:
-            return await self._seen(instance, known)
+            if lease.revision != instance.revision:  # it was listed before the mark was given
+                instance = await self.around.calls.instance(instance.id)
+            if instance.status not in _LOOKED_AT:
+                return _OVERTAKEN
+            return await self._seen(instance, known, lease.mark)
+        except ConflictError as error:
+            if overtaken(error):
+                return _OVERTAKEN
+            raise
         finally:
             keeper.cancel()
             await asyncio.wait({keeper})
 
-    async def _seen(self, instance: AppInstance, known: _Known) -> str:
-        around, worked = self.around, known.worked
+    async def _seen(self, instance: AppInstance, known: _Known, mark: str) -> str:
+        around = self.around
         target = Target(instance, await around.calls.members(instance.id))
         machines = around.machines.bound(instance.correlation_id, "observe")
         log = around.log.bind(instance_id=instance.id)
         seen = await around.app.observe(Look(target, around.state, machines, log))
-        if known.worked != worked or instance.id in self.busy:
-            # What was seen may be older than what an operation made true meanwhile.
-            self._missed.add(instance.id)
-            if instance.id not in self.busy:
-                self.wake()
-            return "overtaken"
         plan = around.app.plan(target, seen, around.now())
-        await self._say(instance.id, known, around.app.health(target, seen))
-        if plan.converged or not around.app.self_heal:
+        facts = around.app.health(target, seen)
+        heals = around.app.self_heal and not plan.converged
+        if known.token is None:
+            return "elsewhere"
+        if heals or self._news(known, (mark, facts)):  # before healing always: it may be old
+            body = Observation(
+                lease_token=known.token,
+                mark=mark,
+                instance=facts.instance,
+                members=list(facts.members),
+            )
+            await around.calls.observed(instance.id, body)
+            known.said, known.said_at = (mark, facts), asyncio.get_running_loop().time()
+        if not heals:
             return "converged" if plan.converged else "drifted"
         await self._heal(instance.id)
         return "healing"
 
-    async def _lease(self, instance_id: str, known: _Known) -> bool:
+    async def _lease(self, instance_id: str, known: _Known) -> ObserverLease | None:
         body = Observe(
             controller=self.me,
             lease_token=known.token,
@@ -196,13 +224,12 @@ class Watch:
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)
         try:
-            await asyncio.shield(asking)
+            return await asyncio.shield(asking)
         except ConflictError as error:
             known.token, known.said = None, None
             if lease_lost(error):
-                return False
+                return None
             raise
-        return True
 
     async def _keep(self, instance_id: str, known: _Known) -> None:
         """Renew the lease for as long as a look takes; once it is lost, nothing is said."""
@@ -210,22 +237,18 @@ class Watch:
         while held:
             await asyncio.sleep(self.schedule.lease_seconds / _RENEWALS_PER_LEASE)
             with contextlib.suppress(GpuaasError):
-                held = await self._lease(instance_id, known)
+                held = await self._lease(instance_id, known) is not None
 
-    async def _leased(self, instance_id: str, known: _Known, body: Observe) -> None:
-        known.token = (await self.around.calls.observe(instance_id, body)).token
+    async def _leased(self, instance_id: str, known: _Known, body: Observe) -> ObserverLease:
+        lease = await self.around.calls.observe(instance_id, body)
+        known.token = lease.token
+        return lease
 
-    async def _say(self, instance_id: str, known: _Known, facts: Facts) -> None:
-        """Say what changed; the same again only now and then, so that nothing is written idly."""
-        now = asyncio.get_running_loop().time()
-        fresh = now - known.said_at < self.schedule.say_again_seconds
-        if known.token is None or facts == Facts() or (facts == known.said and fresh):
-            return
-        body = Observation(
-            lease_token=known.token, instance=facts.instance, members=list(facts.members)
-        )
-        await self.around.calls.observed(instance_id, body)
-        known.said, known.said_at = facts, now
+    def _news(self, known: _Known, said: _Said) -> bool:
+        """Whether it changed; the same again only now and then, so that nothing is written idly."""
+        age = asyncio.get_running_loop().time() - known.said_at
+        fresh = age < self.schedule.say_again_seconds
+        return said[1] != Facts() and not (said == known.said and fresh)
 
     async def _heal(self, instance_id: str) -> None:
         try:
