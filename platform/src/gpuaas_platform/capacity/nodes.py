@@ -22,6 +22,7 @@ from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.kernel.work import Happened, Target, Work
 
 _ENROLLED: Final = "enrolled"
+_REASON_MOST: Final = 2000
 # While a machine is held, its holder may reach it; also to clean what could not be verified.
 _REACHED: Final = frozenset(
     {
@@ -90,11 +91,13 @@ async def host_keys_meet(work: Work, node: Node, host_keys: Sequence[str]) -> No
 
 
 async def node_open(work: Work, node: Node, status: NodeStatus, reason: str) -> None:
-    """Let a node be given out, or not."""
-    if node.status is status:
+    """Let a node be given out, or not; the newest reason is the one that is told."""
+    update = NodeUpdate(status=status, reason=reason[:_REASON_MOST])
+    if (node.status, node.status_reason) == (update.status, update.reason):
         return
-    await store.node_update(work.conn, node.id, NodeUpdate(status=status, reason=reason))
-    work.emit(Happened(f"capacity.node.{status}", node.id, PLATFORM, {"name": node.name}))
+    await store.node_update(work.conn, node.id, update)
+    if node.status is not status:
+        work.emit(Happened(f"capacity.node.{status}", node.id, PLATFORM, {"name": node.name}))
 
 
 async def node_seen(conn: Connection, node_id: str, agent_version: str, now: datetime) -> None:

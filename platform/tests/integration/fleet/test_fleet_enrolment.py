@@ -182,6 +182,18 @@ async def test_a_held_node_is_not_let_go(site: FleetSite) -> None:
     assert (await site.get(f"/nodes/{fresh.node_id}", site.root))["status"] == "ready"
 
 
+async def test_what_a_host_could_not_clean_is_told_of_its_node(site: FleetSite) -> None:
+    path = f"/nodes/{site.agent.node_id}"
+    await site.client.post(f"/allocations/{site.allocation_id}/release", headers=site.admin)
+    going = {"reason": "m" * 2000}
+    assert (await site.client.post(f"{path}/unenrol", json=going, headers=site.root)).is_success
+    assert (await site.get(path, site.root))["status_reason"].startswith("Un-enrolling: mmm")
+    left = {"residue": ["/var/lib/gpuaas-agent: read-only file system"]}
+    assert (await site.agent.post("/left", left)).json()["status"] == "left"
+    told = (await site.get(path, site.root))["status_reason"]
+    assert told == "Un-enrolled. /var/lib/gpuaas-agent: read-only file system"
+
+
 async def test_force_ends_an_identity_at_once(site: FleetSite) -> None:
     task = await site.task({"kind": "run_script", "script": "true"})
     path = f"/nodes/{site.agent.node_id}/unenrol"
