@@ -18,14 +18,16 @@ import { objectOf, REASON } from "../../forms/own-schemas.ts";
 import { readSkus } from "../../forms/use-offers.ts";
 import { useLive } from "../../live/use-live.ts";
 import { gpusText, skuText } from "../../manifest/price.ts";
+import { Conditions } from "../../widgets/conditions.tsx";
 import { Copy, CopyBlock } from "../../widgets/copy.tsx";
-import { JsonView } from "../../widgets/json-view.tsx";
 import { Machine as HeldBy } from "../../widgets/machine.tsx";
 import { Moment } from "../../widgets/moment.tsx";
-import { Loaded, Page } from "../../widgets/page.tsx";
+import { Later, Loaded, Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
+import { FactsPanel } from "./facts-panel.tsx";
 
-const EVERY_MS = 10_000;
+const EVERY_MS = 5_000;
+const ABSENT = "agent_absent";
 
 export default function NodePage({ params }: PageProps) {
   const id = params.node_id ?? "";
@@ -50,14 +52,19 @@ export default function NodePage({ params }: PageProps) {
     `facts:${id}`,
     (signal) =>
       unlessAbsent(call(api.GET("/api/v1/nodes/{node_id}/facts", { params: { path }, signal }))),
-    { everyMs: EVERY_MS },
+    { everyMs: EVERY_MS, later: true },
   );
+  const absent = (node.value?.conditions ?? []).some(({ type }) => type === ABSENT);
   return (
     <Page title={node.value?.name ?? "Node"}>
       <Loaded live={node}>{(found) => <Machine node={found} />}</Loaded>
       <Loaded live={access}>{(found) => <Access access={found} />}</Loaded>
-      <Loaded live={agent}>{({ found }) => <Agent agent={found} nodeId={id} />}</Loaded>
-      <Loaded live={facts}>{({ found }) => <Facts facts={found} />}</Loaded>
+      <Loaded live={agent}>
+        {({ found }) => <Agent agent={found} nodeId={id} absent={absent} />}
+      </Loaded>
+      <Later>
+        <Loaded live={facts}>{({ found }) => found && <FactsPanel facts={found} />}</Loaded>
+      </Later>
     </Page>
   );
 }
@@ -68,11 +75,7 @@ function Machine({ node }: { readonly node: Schemas["Node"] }) {
   return (
     <Container header={<Header variant="h2">The machine</Header>}>
       <SpaceBetween size="m">
-        {(node.conditions ?? []).map(({ type, message, next_action }) => (
-          <Alert key={type} type="warning" header={message}>
-            {next_action}
-          </Alert>
-        ))}
+        <Conditions conditions={node.conditions ?? []} />
         <KeyValuePairs
           columns={4}
           items={[
@@ -115,7 +118,7 @@ function Access({ access }: { readonly access: Schemas["NodeAccess"] }) {
   return (
     <Container header={<Header variant="h2">Access</Header>}>
       <SpaceBetween size="m">
-        {access.error && (
+        {access.error !== "" && (
           <Alert type="warning" header="The last attempt to tell it failed">
             {access.error}
           </Alert>
@@ -144,9 +147,11 @@ function trusts({ applied, carrier }: Schemas["NodeAccess"]): string {
 interface AgentProps {
   readonly agent: Schemas["NodeAgent"] | null;
   readonly nodeId: string;
+  /** It is not heard: what is known of it is what it said last. */
+  readonly absent: boolean;
 }
 
-function Agent({ agent, nodeId }: AgentProps) {
+function Agent({ agent, nodeId, absent }: AgentProps) {
   const manages = useCan()("capacity.node.manage");
   const [leaving, setLeaving] = useState(false);
   if (agent === null) {
@@ -164,14 +169,17 @@ function Agent({ agent, nodeId }: AgentProps) {
       header={
         <Header
           variant="h2"
-          actions={manages && <Button onClick={() => setLeaving(true)}>Let it go</Button>}
+          actions={
+            manages &&
+            agent.status !== "left" && <Button onClick={() => setLeaving(true)}>Let it go</Button>
+          }
         >
           Agent
         </Header>
       }
     >
       <SpaceBetween size="m">
-        {agent.access_error && (
+        {agent.access_error !== "" && (
           <Alert type="warning" header="Its sshd could not be set up">
             {agent.access_error}
           </Alert>
@@ -179,16 +187,33 @@ function Agent({ agent, nodeId }: AgentProps) {
         <KeyValuePairs
           columns={4}
           items={[
-            { label: "Status", value: <Status word={agent.status} /> },
+            {
+              label: "Status",
+              value: (
+                <>
+                  <Status word={agent.status} />
+                  {absent && (
+                    <div>
+                      <Status word={ABSENT} />
+                    </div>
+                  )}
+                </>
+              ),
+            },
             { label: "Last heard", value: <Moment at={agent.last_seen_at} /> },
-            { label: "Version", value: agent.agent_version },
-            { label: "Trusts what it should", value: agent.access_applied ? "Yes" : "Not yet" },
+            { label: "Version", value: agent.agent_version || "–" },
+            { label: "Trusts what it should", value: agentTrusts(agent, absent) },
             { label: "Enrolled", value: <Moment at={agent.enrolled_at} /> },
             {
               label: "Identity",
-              value: agent.identities.map(({ id, fingerprint }) => (
-                <div key={id}>{fingerprint}</div>
-              )),
+              value:
+                agent.identities.length === 0
+                  ? "None"
+                  : agent.identities.map(({ id, fingerprint }) => (
+                      <div key={id} className="wrap-anywhere">
+                        {fingerprint}
+                      </div>
+                    )),
             },
           ]}
         />
@@ -227,26 +252,12 @@ function Agent({ agent, nodeId }: AgentProps) {
   );
 }
 
-function Facts({ facts }: { readonly facts: Schemas["NodeFacts"] | null }) {
-  if (facts === null) return null;
-  return (
-    <Container
-      header={
-        <Header
-          variant="h2"
-          description={
-            <>
-              Said by the agent <Moment at={facts.reported_at} />.
-            </>
-          }
-        >
-          Facts
-        </Header>
-      }
-    >
-      <JsonView value={facts.facts} />
-    </Container>
-  );
+/** As far as the agent has said: one that is not heard may have lost it since, one that has left took it
+ * back. */
+function agentTrusts({ status, access_applied }: Schemas["NodeAgent"], absent: boolean): string {
+  if (status === "left") return "Not known: it has left";
+  if (!access_applied) return "Not yet";
+  return absent ? "Yes, when it was last heard" : "Yes";
 }
 
 /** What is read, or that there is none: a node made known by hand has no agent. */
