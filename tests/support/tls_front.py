@@ -1,4 +1,5 @@
-"""A TLS front for a platform, as a proxy in production is: ends TLS and passes bytes on."""
+"""A front for a platform, as a proxy in production is: ends TLS, where it has a certificate, and
+passes bytes on."""
 
 import asyncio
 import ssl
@@ -84,7 +85,7 @@ class Authority:
 
 @asynccontextmanager
 async def tls_front(
-    address: str, target_port: int, context: ssl.SSLContext, port: int = 0
+    address: str, target_port: int, context: ssl.SSLContext | None, port: int = 0
 ) -> AsyncIterator[int]:
     """A front on this address for a platform on loopback; its port."""
 

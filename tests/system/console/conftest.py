@@ -41,7 +41,9 @@ def site() -> Iterator[Ground]:
         pytest.skip("the console is not built: make setup")
     # Webhooks of the tests are received here, and given up at once when they are refused.
     receivers = {"WEBHOOK_ALLOWED_NETWORKS": '["127.0.0.0/8"]', "WEBHOOK_ATTEMPTS": "1"}
-    with ground(**receivers) as made:
+    # An agent that has nothing to say speaks every 25 seconds: its silence is told soon after.
+    silence = {"AGENT_ABSENT_SECONDS": "27"}
+    with ground(**receivers, **silence) as made:
         yield made
 
 

@@ -4,16 +4,13 @@ everybody: keyboard, screen reader, phone."""
 import asyncio
 from functools import partial
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
 from console_ground import ADMIN, MEMBER, OWNER, PASSWORD, Ground
-from playwright.async_api import Page, Route, TimeoutError, expect  # noqa: A004 - theirs
+from examined_page import examined
+from playwright.async_api import Page, Route, expect
 
-AXE = Path(__file__).parents[3] / "console" / "node_modules" / "axe-core" / "axe.min.js"
-PHONE = 390
 PROJECT_PAGES = (
     "catalog",
     "catalog/template",
@@ -101,8 +98,6 @@ async def test_a_member_is_offered_nothing_they_may_not_do_and_is_denied_it(
 
 async def test_every_page_is_for_screen_readers_and_phones_too(visit: Any, site: Ground) -> None:
     """No serious finding of axe, and nothing to scroll sideways for at the width of a phone."""
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed: make setup")
     owner = await visit(OWNER, examined=True)
     admin = await visit(ADMIN, examined=True)
     of_project = [f"/projects/{site.project_id}/{path}" for path in PROJECT_PAGES]
@@ -110,7 +105,7 @@ async def test_every_page_is_for_screen_readers_and_phones_too(visit: Any, site:
     between = zip_longest(of_project, _instance_pages(site))
     of_owners = [path for pair in between for path in pair if path is not None]
     of_owner, of_admin = await asyncio.gather(
-        _examined(owner, of_owners), _examined(admin, [*OTHER_PAGES, *_made_pages(site)])
+        examined(owner, of_owners), examined(admin, [*OTHER_PAGES, *_made_pages(site)])
     )
     assert of_owner | of_admin == {}
 
@@ -201,49 +196,6 @@ def _instance_pages(site: Ground) -> list[str]:
         f"/correlations/{instance['correlation_id']}",
         f"/allocations/{site.allocations['examined']}",
     ]
-
-
-async def _arrived(page: Page, path: str) -> None:
-    """Go to a page as its links do, and wait until it shows what it has read."""
-    go = """path => {
-        for (const one of document.querySelectorAll("#content h1")) one.dataset.left = "";
-        history.pushState(null, "", path);
-        dispatchEvent(new Event("popstate"));
-    }"""
-    await page.evaluate(go, path)
-    await expect(page.locator("#content h1:not([data-left])").first).to_be_visible()
-    await expect(page.get_by_text("Reading", exact=True)).to_have_count(0)
-
-
-async def _examined(page: Page, paths: list[str]) -> dict[str, list[str]]:
-    """What is wrong with pages for some; the frame around them is the same on every page."""
-    await page.evaluate(f"(() => {{ {AXE.read_text()} }})()")
-    found: dict[str, list[str]] = {}
-    for number, path in enumerate(paths):
-        found |= await _findings(page, path, frame=number == 0)
-    return found
-
-
-async def _findings(page: Page, path: str, *, frame: bool) -> dict[str, list[str]]:
-    await _arrived(page, path)
-    where = "document" if frame else "'#content'"
-    # Nothing that is asked of a page needs its style sheets fetched once more.
-    options = "{resultTypes: ['violations'], preload: false}"
-    results = await page.evaluate(f"axe.run({where}, {options})")
-    said = [
-        f"{one['id']}: {node['html'][:200]}"
-        for one in results["violations"]
-        if one["impact"] in {"serious", "critical"}
-        for node in one["nodes"][:3]
-    ]
-    await page.set_viewport_size({"width": PHONE, "height": 844})
-    try:
-        fits = f"document.documentElement.scrollWidth <= {PHONE}"
-        await page.wait_for_function(fits, timeout=10_000)
-    except TimeoutError:
-        said.append("wider than a phone")
-    await page.set_viewport_size({"width": 1280, "height": 900})
-    return {path: said} if said else {}
 
 
 async def _posted(page: Page, path: str, body: dict[str, Any]) -> int:

@@ -1,21 +1,16 @@
-"""What administrators come for, by clicks: a host's enrolment, the platform's health, the audit and
-its proof, accounts, keys and secrets; and dark where somebody wants it dark."""
+"""What administrators come for, by clicks: the platform's health, the audit and its proof,
+accounts, keys and secrets; and dark where somebody wants it dark."""
 
 from typing import Any
 
 from console_ground import ADMIN, OWNER, Ground
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
 SECRET = "nobody-reads-this-again"
 
 
-async def test_an_operator_enrols_a_host_sees_the_health_and_proves_the_audit(
-    visit: Any, site: Ground
-) -> None:
+async def test_an_operator_sees_the_health_and_proves_the_audit(visit: Any, site: Ground) -> None:
     page = await visit(ADMIN)
-    await page.goto("/admin/capacity?tab=enrolments")
-    await _enrol(page)
-
     await page.get_by_role("navigation").get_by_role("link", name="Platform").click()
     seen = page.locator("dt", has_text="template").locator("xpath=following-sibling::dd[1]")
     await expect(seen).to_contain_text("1 at work")
@@ -68,27 +63,3 @@ async def test_keys_and_secrets_are_made_and_never_shown_again(visit: Any, site:
     await expect(dialog).to_have_count(0)
     await expect(page.get_by_role("row", name="by-hand")).to_be_visible()
     assert SECRET not in await page.content()
-
-
-async def _enrol(page: Page) -> None:
-    await page.get_by_role("button", name="Enrol a host").first.click()
-    dialog = page.get_by_role("dialog")
-    await dialog.get_by_role("textbox", name="Name of the node").fill("by-hand")
-    await _choose(page, "Region", "North")
-    await _choose(page, "Kind", "Small")
-    await dialog.get_by_role("button", name="Make the command").click()
-    await expect(page.get_by_text("Run this on by-hand, as root")).to_be_visible()
-    await expect(page.locator("pre")).to_contain_text("gpuaas-agent")
-    await expect(page.get_by_role("row", name="by-hand").get_by_text("Pending")).to_be_visible()
-
-
-async def _choose(page: Page, label: str, option: str) -> None:
-    dialog = page.get_by_role("dialog")
-    chosen = dialog.get_by_role("radio", name=option)
-    field = dialog.get_by_role("button", name=label)
-    await expect(chosen.or_(field).first).to_be_visible()
-    if await chosen.count():
-        await chosen.click()
-        return
-    await field.click()
-    await page.get_by_role("option", name=option).click()

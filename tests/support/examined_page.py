@@ -1,0 +1,54 @@
+"""Pages of the console as somebody with a screen reader, or with a phone, meets them."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, TimeoutError, expect  # noqa: A004 - theirs
+
+AXE = Path(__file__).parents[2] / "console" / "node_modules" / "axe-core" / "axe.min.js"
+PHONE = 390
+
+
+async def examined(page: Page, paths: list[str]) -> dict[str, list[str]]:
+    """What is wrong with pages for some; the frame around them is the same on every page."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: make setup")
+    await page.evaluate(f"(() => {{ {AXE.read_text()} }})()")
+    found: dict[str, list[str]] = {}
+    for number, path in enumerate(paths):
+        found |= await _findings(page, path, frame=number == 0)
+    return found
+
+
+async def _findings(page: Page, path: str, *, frame: bool) -> dict[str, list[str]]:
+    await _arrived(page, path)
+    where = "document" if frame else "'#content'"
+    # Nothing that is asked of a page needs its style sheets fetched once more.
+    options = "{resultTypes: ['violations'], preload: false}"
+    results = await page.evaluate(f"axe.run({where}, {options})")
+    said = [
+        f"{one['id']}: {node['html'][:200]}"
+        for one in results["violations"]
+        if one["impact"] in {"serious", "critical"}
+        for node in one["nodes"][:3]
+    ]
+    await page.set_viewport_size({"width": PHONE, "height": 844})
+    try:
+        fits = f"document.documentElement.scrollWidth <= {PHONE}"
+        await page.wait_for_function(fits, timeout=10_000)
+    except TimeoutError:
+        said.append("wider than a phone")
+    await page.set_viewport_size({"width": 1280, "height": 900})
+    return {path: said} if said else {}
+
+
+async def _arrived(page: Page, path: str) -> None:
+    """Go to a page as its links do, and wait until it shows what it has read."""
+    go = """path => {
+        for (const one of document.querySelectorAll("#content h1")) one.dataset.left = "";
+        history.pushState(null, "", path);
+        dispatchEvent(new Event("popstate"));
+    }"""
+    await page.evaluate(go, path)
+    await expect(page.locator("#content h1:not([data-left])").first).to_be_visible()
+    await expect(page.get_by_text("Reading", exact=True)).to_have_count(0)
