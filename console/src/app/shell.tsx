@@ -2,12 +2,11 @@
  * expired. Rendered by main.tsx. It knows routes, not what is on them. */
 
 import AppLayout from "@cloudscape-design/components/app-layout-toolbar";
-import BreadcrumbGroup from "@cloudscape-design/components/breadcrumb-group";
 import Flashbar, { type FlashbarProps } from "@cloudscape-design/components/flashbar";
 import Link from "@cloudscape-design/components/link";
 import SideNavigation from "@cloudscape-design/components/side-navigation";
 import Spinner from "@cloudscape-design/components/spinner";
-import { memo, Suspense, useEffect, useRef, useState } from "react";
+import { memo, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { useStore } from "../live/store.ts";
 import { ProblemDetails } from "../widgets/problem-details.tsx";
 import { ErrorBoundary } from "./error-boundary.tsx";
@@ -110,10 +109,14 @@ function Navigation({ onFollow }: { readonly onFollow: () => void }) {
   const { loading } = useProjects();
   // Its project stands above the rest: without it nothing is shown that would move away under a pointer.
   const wait = current.kind === "signed_in" && loading;
-  const items = wait ? [] : navigationOf("who" in current ? current.who : null, project);
+  const who = "who" in current ? current.who : null;
+  const items = useMemo(() => (wait ? [] : navigationOf(who, project)), [wait, who, project]);
   const [section = { href: HOME }] = useTrail();
-  return <SideNavigation activeHref={section.href} items={items} onFollow={onFollow} />;
+  return <Links activeHref={section.href} items={items} onFollow={onFollow} />;
 }
+
+/** Drawn only when the page is of another section. */
+const Links = memo(SideNavigation);
 
 function Breadcrumbs() {
   const project = useProject();
@@ -128,12 +131,38 @@ function Breadcrumbs() {
   const place = inProject
     ? [{ text: project.display_name, href: `/projects/${project.id}/instances` }]
     : [];
-  return <BreadcrumbGroup items={[home, ...place, ...trail]} />;
+  return <Trail steps={[home, ...place, ...trail]} />;
+}
+
+interface Step {
+  readonly text: string;
+  readonly href: string;
+}
+
+/** Own, because it is drawn with every page: the design system's draws itself twice, to measure itself, which took
+ * a tenth of a page's time. */
+function Trail({ steps }: { readonly steps: readonly Step[] }) {
+  const here = steps.at(-1);
+  return (
+    <nav aria-label="Breadcrumbs">
+      <ol className="trail">
+        {steps.map((step) => (
+          <li key={step.href}>
+            {step === here ? (
+              <span aria-current="page">{step.text}</span>
+            ) : (
+              <Link href={step.href}>{step.text}</Link>
+            )}
+          </li>
+        ))}
+      </ol>
+    </nav>
+  );
 }
 
 /** The pages that lead to the one that is shown, and itself; what is not in the address is in the project
  * the person works in. */
-function useTrail(): readonly { text: string; href: string }[] {
+function useTrail(): readonly Step[] {
   const { route, params } = useRoute();
   const project = useProject();
   const known = { ...(project === null ? {} : { project_id: project.id }), ...params };

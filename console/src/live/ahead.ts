@@ -37,17 +37,12 @@ let lastWait: Promise<unknown> = Object.assign(Promise.resolve(), {
 interface Beginning<T> {
   readonly read: (signal: AbortSignal) => Promise<T>;
   readonly onAnswer: (value: T) => void;
-  /** There is something to show until then: nobody waits. */
-  readonly known?: boolean;
   /** Only what is drawn later waits. */
   readonly later?: boolean;
 }
 
 /** Begins to read what `key` names, unless that was done a moment ago. */
-export function beginAhead<T>(
-  key: string,
-  { read, onAnswer, known = false, later = false }: Beginning<T>,
-): void {
+export function beginAhead<T>(key: string, { read, onAnswer, later = false }: Beginning<T>): void {
   if (isFresh(begun.get(key))) return;
   for (const [old, one] of begun) if (!isRecent(one)) begun.delete(old);
   const answer = read(AbortSignal.timeout(PATIENCE_MS));
@@ -55,7 +50,7 @@ export function beginAhead<T>(
   const ended = answer.then(onAnswer, () => undefined);
   const waited = Promise.race([ended, pause(WAIT_MS)]);
   const [began, hints] = [Date.now(), hintsSoFar()];
-  const made: Ahead = { answer, began, hints, waited, later, over: known, taken: false };
+  const made: Ahead = { answer, began, hints, waited, later, over: false, taken: false };
   void waited.then(() => {
     made.over = true;
   });

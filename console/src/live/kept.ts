@@ -8,10 +8,6 @@ const MOST_KEPT = 200;
 
 const kept = new Map<string, Reading<unknown>>();
 
-export function isKept(key: string): boolean {
-  return kept.has(key);
-}
-
 /** What is known of a key: what was read, or else its seed. */
 export function recall<T>(key: string | null, seed: () => T | null = () => null): Reading<T> {
   if (key === null) return NOTHING_READ;

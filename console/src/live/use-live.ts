@@ -9,7 +9,7 @@ import type { Problem } from "../api/problem.ts";
 import { beginAhead, takeAhead } from "./ahead.ts";
 import { connectionForget, connectionReport } from "./connection.ts";
 import { onPlatformEvent, onRefresh } from "./events.ts";
-import { isKept, keep, keepFirst, recall } from "./kept.ts";
+import { keep, keepFirst, recall } from "./kept.ts";
 import { type Reading, startPoller } from "./poller.ts";
 
 export interface Live<T> {
@@ -52,10 +52,14 @@ export function useLive<T>(
   const readLatest = useEffectEvent(read);
   const concerns = useEffectEvent((event: CloudEvent) => on?.(event) ?? false);
   const seedLatest = useEffectEvent(seed);
-  readAhead(key, read, { seed, later });
+  const begin = () => readAhead(key, read, { seed, later });
+  // What comes later is asked for once the rest is drawn: at the same time, both would take longer.
+  const beginLater = useEffectEvent(() => later && begin());
+  if (!later) begin();
 
   useEffect(() => {
     if (key === null) return;
+    beginLater();
     const reader: Reader<T> = {
       read: (signal) => readLatest(signal),
       concerns: (event) => concerns(event),
@@ -77,17 +81,15 @@ export function useLive<T>(
   };
 }
 
-/** Begins to read what will be drawn, where nobody has read it yet. */
-export function readAhead<T>(
-  ...[key, read, { seed = () => null, later = false } = {}]: LiveArguments<T>
-): void {
-  if (key === null || isKept(key) || shared.has(key)) return;
-  beginAhead(key, {
-    read,
-    onAnswer: (value) => keepFirst(key, value),
-    known: recall(key, seed).value !== null,
-    later,
-  });
+/** What was read of it, or is known from elsewhere. */
+export function known<T>([key, , { seed } = {}]: LiveArguments<T>): T | null {
+  return recall(key, seed).value;
+}
+
+/** Begins to read what will be drawn, where nothing is known of it yet. */
+export function readAhead<T>(...[key, read, { seed, later = false } = {}]: LiveArguments<T>): void {
+  if (key === null || shared.has(key) || recall(key, seed).value !== null) return;
+  beginAhead(key, { read, onAnswer: (value) => keepFirst(key, value), later });
 }
 
 /** One place on the screen that shows what a key names. */

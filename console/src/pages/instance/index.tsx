@@ -25,10 +25,11 @@ import { type Asking, InstanceActions } from "./actions.tsx";
 import { AccessTab, DetailTab, EventsTab, SettingsTab } from "./detail-tabs.tsx";
 import { MembersTab } from "./members-tab.tsx";
 import { HistoryTab, UnderWay } from "./operations-view.tsx";
-import { namesMachinesFirst, OverviewTab } from "./overview-tab.tsx";
+import { OverviewTab } from "./overview-tab.tsx";
 import {
   currentOperations,
   readInstanceAhead,
+  standsAlone,
   useInstance,
   useMembers,
   useOperations,
@@ -36,7 +37,8 @@ import {
 import { UsageTab } from "./usage-tab.tsx";
 import type { InstanceTabProps } from "./view.ts";
 
-export const ahead: Ahead = ({ instance_id }) => readInstanceAhead(instance_id ?? "");
+export const ahead: Ahead = ({ instance_id }, search) =>
+  readInstanceAhead(instance_id ?? "", new URLSearchParams(search).get("tab") ?? "");
 
 export default function InstancePage({ params }: PageProps) {
   const instance = useInstance(params.instance_id ?? "");
@@ -56,16 +58,16 @@ interface InstanceViewProps {
   readonly live: Live<AppInstance>;
 }
 
-/** What is known of the instance stands at once; the rest when all of it is read, drawn once. */
+/** What is known of the instance stands at once; the rest when what its first screen needs is read. */
 function InstanceView({ instance, live }: InstanceViewProps) {
-  const members = useMembers(instance.id);
-  const operations = useOperations(instance.id);
   const version = useManifest(instance.app_slug, instance.app_version);
   const manifest = version.value?.manifest ?? null;
   const [tab] = useQuery("tab");
-  const named = manifest === null || tab !== "" || namesMachinesFirst(manifest);
-  const machines = useMachines(placeOf(instance), !named);
-  const reads = [members, operations, version, ...(named ? [machines] : [])];
+  const alone = manifest !== null && standsAlone(instance, manifest, tab);
+  const members = useMembers(instance.id, alone);
+  const operations = useOperations(instance.id, alone);
+  const machines = useMachines(placeOf(instance), alone);
+  const reading = [members, operations, machines].some(({ loading }) => loading);
   const [asking, setAsking] = useState<Asking | null>(null);
   const view = {
     instance,
@@ -73,6 +75,7 @@ function InstanceView({ instance, live }: InstanceViewProps) {
     members: members.value ?? [],
     operations,
     machines: machines.value ?? [],
+    reading,
     onAsk: setAsking,
   };
   return (
@@ -89,7 +92,7 @@ function InstanceView({ instance, live }: InstanceViewProps) {
         live={[live, members, operations, version].find(({ problem }) => problem !== null) ?? live}
       />
       <Summary instance={instance} members={members.value} manifest={manifest} />
-      {reads.some(({ loading }) => loading) ? <Reading /> : <Whole {...view} />}
+      {version.loading || (reading && !alone) ? <Reading /> : <Whole {...view} />}
       {asking !== null && manifest !== null && (
         <ActionDialog
           asking={asking}
@@ -104,7 +107,7 @@ function InstanceView({ instance, live }: InstanceViewProps) {
 }
 
 function Whole(view: InstanceTabProps) {
-  const { instance, members, operations, manifest, machines, onAsk } = view;
+  const { instance, members, operations, manifest, machines, reading, onAsk } = view;
   const [tab, setTab] = useQuery("tab");
   const removal = manifest?.operations.find(({ purpose }) => purpose === "delete") ?? null;
   return (
@@ -133,7 +136,7 @@ function Whole(view: InstanceTabProps) {
           { id: "overview", label: "Overview", content: <OverviewTab {...view} /> },
           {
             id: "members",
-            label: `Members (${members.filter(isThere).length})`,
+            label: reading ? "Members" : `Members (${members.filter(isThere).length})`,
             content: <MembersTab {...view} />,
           },
           { id: "operations", label: "History", content: <HistoryTab {...view} /> },

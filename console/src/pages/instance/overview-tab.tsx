@@ -10,7 +10,7 @@ import type { AppInstance, Manifest, Member, Panel } from "../../api/contract.ts
 import { useProject, useTenantNames } from "../../app/place.ts";
 import { type Machine, machineName } from "../../forms/use-offers.ts";
 import { priceOf, priceText } from "../../manifest/price.ts";
-import { Later } from "../../widgets/page.tsx";
+import { Later, Reading } from "../../widgets/page.tsx";
 import { ManifestPanel } from "../../widgets/panel.tsx";
 import { sentence } from "../../widgets/words.ts";
 import { type InstanceTabProps, inOrder } from "./view.ts";
@@ -36,7 +36,7 @@ export function namesMachinesFirst(manifest: Manifest): boolean {
 }
 
 export function OverviewTab(view: InstanceTabProps) {
-  const { instance, members, manifest, operations, machines } = view;
+  const { instance, members, manifest, operations, machines, reading } = view;
   if (manifest === null) return null;
   const allocationName = (id: string) => machineName(machines, id);
   const scene = {
@@ -52,15 +52,19 @@ export function OverviewTab(view: InstanceTabProps) {
     <SpaceBetween size="l">
       {drawn.slice(0, FIRST_PANELS).map(draw)}
       <Later>
-        <SpaceBetween size="l">
-          {drawn.slice(FIRST_PANELS).map(draw)}
-          <Cost
-            instance={instance}
-            members={scene.members}
-            manifest={manifest}
-            machines={machines}
-          />
-        </SpaceBetween>
+        {reading ? (
+          <Reading />
+        ) : (
+          <SpaceBetween size="l">
+            {drawn.slice(FIRST_PANELS).map(draw)}
+            <Cost
+              instance={instance}
+              members={scene.members}
+              manifest={manifest}
+              machines={machines}
+            />
+          </SpaceBetween>
+        )}
       </Later>
     </SpaceBetween>
   );

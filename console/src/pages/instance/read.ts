@@ -2,10 +2,8 @@
  * when an event of the instance says so. */
 
 import { api, call } from "../../api/client.ts";
-import type { AppInstance, CloudEvent, Member, Operation } from "../../api/contract.ts";
+import type { AppInstance, CloudEvent, Manifest, Member, Operation } from "../../api/contract.ts";
 import { pageQuery, readPages } from "../../api/pages.ts";
-import { placeOf } from "../../app/place.ts";
-import { machinesOf } from "../../forms/use-offers.ts";
 import {
   type ListArguments,
   type LiveList,
@@ -13,9 +11,10 @@ import {
   rowOf,
   useList,
 } from "../../live/use-list.ts";
-import { type Live, type LiveArguments, readAhead, useLive } from "../../live/use-live.ts";
+import { known, type Live, type LiveArguments, readAhead, useLive } from "../../live/use-live.ts";
 import { versionOf } from "../../manifest/use-manifest.ts";
-import { failuresStanding } from "../../widgets/standing.ts";
+import { failuresStanding, TROUBLED } from "../../widgets/standing.ts";
+import { namesMachinesFirst } from "./overview-tab.tsx";
 
 const MOST_PAGES = 5;
 
@@ -23,24 +22,34 @@ export function useInstance(id: string): Live<AppInstance> {
   return useLive(...instanceOf(id));
 }
 
-export function useMembers(id: string): Live<readonly Member[]> {
-  return useLive(...membersOf(id));
+export function useMembers(id: string, later: boolean): Live<readonly Member[]> {
+  return useLive(...membersOf(id, later));
 }
 
-export function useOperations(id: string): LiveList<Operation> {
-  return useList(...operationsOf(id));
+export function useOperations(id: string, later: boolean): LiveList<Operation> {
+  return useList(...operationsOf(id, later));
 }
 
-/** What stands first on the page: what the instance is made from too, where a list has shown it. */
-export function readInstanceAhead(id: string): void {
+/** What stands first on the page; of an instance that a list has shown, what it is made from too. */
+export function readInstanceAhead(id: string, tab: string): void {
   const row = rowOf<AppInstance>("instances", id);
+  const version = row && versionOf(row.app_slug, row.app_version);
+  const manifest = version && known(version)?.manifest;
   readAhead(...instanceOf(id));
-  readAhead(...membersOf(id));
-  readListAhead(...operationsOf(id));
-  if (row === null) return;
-  readAhead(...versionOf(row.app_slug, row.app_version));
-  readAhead(...machinesOf(placeOf(row), true));
+  if (version) readAhead(...version);
+  if (row && manifest && standsAlone(row, manifest, tab)) return;
+  readAhead(...membersOf(id, false));
+  readListAhead(...operationsOf(id, false));
 }
+
+/** Whether the first screen can be drawn from the instance alone: its tab shows nothing of members there, and as
+ * far as is known nothing is under way and nothing is wrong. What is under way after all comes right behind it. */
+export function standsAlone(instance: AppInstance, manifest: Manifest, tab: string): boolean {
+  const calm = CALM.has(instance.status) && !TROUBLED.has(instance.health);
+  return calm && tab === "" && !namesMachinesFirst(manifest);
+}
+
+const CALM: ReadonlySet<string> = new Set(["running", "stopped"]);
 
 function instanceOf(id: string): LiveArguments<AppInstance> {
   return [
@@ -56,7 +65,7 @@ function instanceOf(id: string): LiveArguments<AppInstance> {
   ];
 }
 
-function membersOf(id: string): LiveArguments<readonly Member[]> {
+function membersOf(id: string, later: boolean): LiveArguments<readonly Member[]> {
   return [
     `members:${id}`,
     async (signal) => {
@@ -73,11 +82,11 @@ function membersOf(id: string): LiveArguments<readonly Member[]> {
       );
       return read.items;
     },
-    { on: (event) => concerns(event, id) },
+    { on: (event) => concerns(event, id), later },
   ];
 }
 
-function operationsOf(id: string): ListArguments<Operation> {
+function operationsOf(id: string, later: boolean): ListArguments<Operation> {
   return [
     `operations:${id}`,
     (cursor, signal) =>
@@ -87,7 +96,7 @@ function operationsOf(id: string): ListArguments<Operation> {
           signal,
         }),
       ),
-    { on: (event) => concerns(event, id) },
+    { on: (event) => concerns(event, id), later },
   ];
 }
 

@@ -12,6 +12,8 @@ export interface InstanceTabProps {
   readonly operations: LiveList<Operation>;
   /** What the project holds: the machines under the members are among them. */
   readonly machines: readonly Machine[];
+  /** Members, operations or machines are not read yet: what stands of them is empty. */
+  readonly reading: boolean;
   readonly onAsk: (asking: Asking) => void;
 }
 
