@@ -2,7 +2,7 @@
 
 import { api, call } from "../api/client.ts";
 import type { Schemas } from "../api/contract.ts";
-import { type Live, useLive } from "../live/use-live.ts";
+import { type Live, type LiveArguments, useLive } from "../live/use-live.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
 import { Status } from "./status.tsx";
@@ -16,9 +16,15 @@ type Entry = Schemas["TimelineEntry"];
 const MOST_PAGES = 5;
 
 export function useTimeline(correlationId: string): Live<Timeline> {
-  return useLive(`timeline:${correlationId}`, (signal) => readTimeline(correlationId, signal), {
-    on: ({ correlationid }) => correlationid === correlationId,
-  });
+  return useLive(...timelineOf(correlationId));
+}
+
+export function timelineOf(correlationId: string): LiveArguments<Timeline> {
+  return [
+    `timeline:${correlationId}`,
+    (signal) => readTimeline(correlationId, signal),
+    { on: ({ correlationid }) => correlationid === correlationId },
+  ];
 }
 
 async function readTimeline(correlationId: string, signal: AbortSignal): Promise<Timeline> {
@@ -60,6 +66,7 @@ export function TimelineTable({ live }: { readonly live: Live<Timeline> }) {
       }}
       idOf={(entry) => `${entry.kind}:${entry.id}:${entry.at}:${entry.title}`}
       columns={COLUMNS}
+      firstRows={4}
       empty={<Empty title="Nothing carries this correlation id, or nothing you may see" />}
     />
   );

@@ -10,13 +10,17 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { Schemas } from "../../api/contract.ts";
-import { navigate, type PageProps } from "../../app/router.tsx";
-import { useLive } from "../../live/use-live.ts";
+import { type Ahead, navigate, type PageProps } from "../../app/router.tsx";
+import { readAhead, useLive } from "../../live/use-live.ts";
 import { Copy } from "../../widgets/copy.tsx";
 import { FiveQuestions } from "../../widgets/five-questions.tsx";
 import { Page, ReadProblem } from "../../widgets/page.tsx";
-import { TimelineTable, useTimeline } from "../../widgets/timeline.tsx";
+import { TimelineTable, timelineOf, useTimeline } from "../../widgets/timeline.tsx";
 import { WaysOut } from "../../widgets/ways-out.tsx";
+
+export const ahead: Ahead = ({ correlation_id }) => {
+  if (correlation_id !== undefined) readAhead(...timelineOf(correlation_id));
+};
 
 export default function CorrelationPage({ params }: PageProps) {
   const id = params.correlation_id;

@@ -74,7 +74,7 @@ function Effective({ policy }: { readonly policy: Schemas["EffectivePolicy"] }) 
       trackBy={([dimension]) => dimension}
       wrapLines
       columnDefinitions={[
-        { id: "of", header: "Of", isRowHeader: true, cell: ([dimension]) => sentence(dimension) },
+        { id: "of", header: "Of", isRowHeader: true, cell: ([dimension]) => called(dimension) },
         {
           id: "allow",
           header: "Allowed",
@@ -95,6 +95,11 @@ function Effective({ policy }: { readonly policy: Schemas["EffectivePolicy"] }) 
       empty={<Box color="text-body-secondary">No overlay speaks: everything is allowed.</Box>}
     />
   );
+}
+
+/** As people call it. */
+function called(dimension: string): string {
+  return DIMENSIONS.find(({ value }) => value === dimension)?.label ?? sentence(dimension);
 }
 
 /** May this be used here, and why? */
