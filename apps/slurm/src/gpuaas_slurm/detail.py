@@ -12,6 +12,8 @@ from gpuaas_slurm.people import AccountingPlan, MachinePlan, machine_plan, peopl
 from gpuaas_slurm.sites import WORKER, sites_of
 
 MOST_ROWS: Final = 100
+NO_JOBS: Final = dict.fromkeys(("running", "pending", "completed", "failed"), 0)
+"""What the panel counts: of a scheduler that answers without a job it is known that it has none."""
 
 
 def instance_detail(target: Target, seen: Seen) -> dict[str, Any]:
@@ -45,7 +47,7 @@ def instance_detail(target: Target, seen: Seen) -> dict[str, Any]:
         "scheduler": "answers",
         "nodes": [_node_row(node, jobs) for node in nodes][:MOST_ROWS],
         "nodes_by_state": dict(Counter(state_of(node) for node in nodes)),
-        "jobs_by_state": dict(Counter(job.state.lower() for job in jobs)),
+        "jobs_by_state": NO_JOBS | Counter(job.state.lower() for job in jobs),
     }
 
 

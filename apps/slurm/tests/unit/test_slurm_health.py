@@ -36,6 +36,7 @@ def test_all_is_well() -> None:
     detail = facts.instance.adapter_detail.detail
     assert detail["versions"] == {"app": "0.1.0", "package": "22.05.8-4", "daemon": "22.05.8"}
     assert detail["nodes_by_state"] == {"idle": 1}
+    assert detail["jobs_by_state"] == {"running": 0, "pending": 0, "completed": 0, "failed": 0}
     assert [one.health for one in facts.members] == [Health.HEALTHY, Health.HEALTHY]
 
 
