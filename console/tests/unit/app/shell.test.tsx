@@ -29,6 +29,9 @@ it("names a page that does not exist as that, and takes the focus to the next on
   show();
   expect(await screen.findByRole("heading", { name: "There is no such page" })).toBeDefined();
   expect(document.title).toBe("Not found · GPUaaS");
+  const trail = within(screen.getByRole("navigation", { name: "Breadcrumbs" }));
+  expect(trail.getByRole("link", { name: "GPUaaS" }).getAttribute("href")).toBe("/home");
+  expect(trail.getByText("Not found").getAttribute("aria-current")).toBe("page");
   await act(async () => navigate("/nowhere/else"));
   expect(document.activeElement?.id).toBe("content");
   await act(async () => navigate("/sign-in"));
