@@ -31,6 +31,8 @@ from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.caller import PLATFORM
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.elections import duty_lock
+from gpuaas_platform.kernel.keyring import keyring_of
+from gpuaas_platform.kernel.keyring_file import KeyringError
 from gpuaas_platform.kernel.migrate import migrations
 from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.replica import session_name, session_parse
@@ -152,6 +154,7 @@ async def _checks(platform: Platform, memory: _Memory, now: float) -> list[Check
             checks.append(Check(name="database", ok=True))
             checks.append(await _schema(conn))
             checks.append(await _relay(platform, conn, memory, now))
+        checks.append(await _keys(platform))
     except PlatformError as error:
         checks = [Check(name="database", ok=False, detail=error.detail)]
     checks += [_signals(platform), await _disk(platform), _staying(platform)]
@@ -180,6 +183,17 @@ async def _relay(platform: Platform, conn: Connection, memory: _Memory, now: flo
         known = now - memory.relay_seen_at <= _NO_RELAY_SECONDS
         return Check(name="relay", ok=known, detail="no replica has taken it at the moment")
     return Check(name="relay", ok=True)
+
+
+async def _keys(platform: Platform) -> Check:
+    """A replica without the installation's keys reads no secret and signs nothing."""
+    try:
+        await keyring_of(platform)
+    except KeyringError as error:
+        return Check(name="keys", ok=False, detail=error.detail)
+    except OSError as error:
+        return Check(name="keys", ok=False, detail=f"the file of the keys: {error.strerror}")
+    return Check(name="keys", ok=True)
 
 
 def _signals(platform: Platform) -> Check:

@@ -9,7 +9,7 @@ async def test_ready_says_what_it_checked(client: httpx2.AsyncClient) -> None:
     answer = await client.get("/health/ready")
     assert answer.status_code in {200, 503}
     names = [check["name"] for check in answer.json()["checks"]]
-    assert names == ["database", "schema", "relay", "signals", "disk", "staying"]
+    assert names == ["database", "schema", "relay", "keys", "signals", "disk", "staying"]
 
 
 async def test_not_ready_names_the_database(client: httpx2.AsyncClient, platform: Platform) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -24,8 +25,8 @@ from gpuaas_platform.operate.health import PART
 async def test_a_replica_becomes_ready_by_itself(platform: Platform) -> None:
     readiness = await _ready(platform)
     assert readiness == {
-        "database": True, "schema": True, "relay": True, "signals": True, "disk": True,
-        "staying": True,
+        "database": True, "schema": True, "relay": True, "keys": True, "signals": True,
+        "disk": True, "staying": True,
     }  # fmt: skip
 
 
@@ -71,6 +72,18 @@ async def test_lost_signals_a_full_disk_and_the_end_are_said(platform: Platform)
     platform.signals.finishing = True
     found = await _look(platform)
     assert (found["signals"], found["staying"]) == (False, False)
+
+
+async def test_a_replica_without_the_keys_is_not_ready(platform: Platform, tmp_path: Path) -> None:
+    await _ready(platform)
+    elsewhere = {"keyring_file": tmp_path / "elsewhere" / "keyring.json"}
+    lost = dataclasses.replace(
+        platform, settings=platform.settings.model_copy(update=elsewhere), parts={}
+    )
+    found = await health.readiness(lost)
+    (said,) = [check.detail for check in found.checks if check.name == "keys"]
+    assert (await _look(lost))["keys"] is False
+    assert "Copy keyring.json from another replica" in said
 
 
 async def test_an_older_schema_is_said(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
