@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Final
 
 import uvicorn
 
@@ -35,6 +36,8 @@ from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.kernel.signals import Signals
 from gpuaas_platform.kernel.telemetry import tracing_running
+
+_THIS_HOST: Final = ("127.0.0.1", "::1")  # a proxy here may say for whom it asks
 
 
 def main() -> None:
@@ -105,6 +108,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             log_config=None,
             access_log=False,
             server_header=False,
+            forwarded_allow_ips=[*_THIS_HOST, *map(str, settings.trusted_proxies)],
             timeout_graceful_shutdown=max(1, round(settings.shutdown_grace_seconds)),
         )
         host, port = listeners[0].getsockname()[:2]

@@ -117,6 +117,10 @@ class Settings(BaseSettings):
     public_url: Annotated[
         str | None, Field(description="Address people and agents use when a proxy stands before")
     ] = None
+    trusted_proxies: Annotated[
+        tuple[IPv4Network | IPv6Network, ...],
+        Field(description="Networks of proxies on other hosts, to be believed, as a JSON list"),
+    ] = ()
     console_dir: Annotated[
         Path | None, Field(description="Built web console to serve at /; none without it")
     ] = None
