@@ -113,19 +113,22 @@ async def test_every_page_is_for_screen_readers_and_phones_too(visit: Any, site:
 async def test_a_page_lost_on_its_way_is_asked_for_again(visit: Any, site: Ground) -> None:
     """As when the network changes under the browser."""
     page = await visit(OWNER)
-    lost: list[str] = []
+    lost: set[str] = set()
 
     async def lose(route: Route) -> None:
-        if lost:
+        kind = route.request.resource_type
+        if kind in lost:
             await route.fallback()
         else:
-            lost.append(route.request.url)
+            lost.add(kind)
             await route.abort("internetdisconnected")
 
-    await page.route("**/assets/allocations-*", lose)
-    await page.goto(f"/projects/{site.project_id}/allocations")
-    await expect(page.get_by_role("heading", name="Allocations", level=1)).to_be_visible()
-    assert lost
+    await page.route("**/assets/catalog-*", lose)
+    await page.goto(f"/projects/{site.project_id}/catalog")
+    await expect(page.get_by_role("heading", name="Catalog", level=1)).to_be_visible()
+    assert lost == {"script", "stylesheet"}
+    sheets = "[...document.styleSheets].filter(({ href }) => href?.includes('/catalog-')).length"
+    assert await page.evaluate(sheets) == 1
 
 
 async def test_a_menu_opened_while_the_page_still_comes_stays_what_it_is(
