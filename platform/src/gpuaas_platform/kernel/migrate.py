@@ -79,7 +79,7 @@ def migrations() -> list[Migration]:
 async def migrate(url: str, *, up_to: int | None = None) -> int:
     """Bring the database to the newest revision (or `up_to`); returns the revision reached."""
     known = migrations()
-    connection = await asyncpg.connect(url)
+    connection = await _connected(url)
     try:
         await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
         await connection.execute("SET client_min_messages = warning")
@@ -92,6 +92,13 @@ async def migrate(url: str, *, up_to: int | None = None) -> int:
         return done
     finally:
         await connection.close()
+
+
+async def _connected(url: str) -> "asyncpg.Connection[asyncpg.Record]":
+    try:
+        return await asyncpg.connect(url)
+    except asyncpg.PostgresError as error:
+        raise SchemaError(f"The database does not let the platform in: {error}") from error
 
 
 async def _check(connection: "asyncpg.Connection[asyncpg.Record]", known: list[Migration]) -> int:
@@ -125,11 +132,17 @@ async def _prepare_role(connection: "asyncpg.Connection[asyncpg.Record]") -> Non
 
 
 async def _apply(connection: "asyncpg.Connection[asyncpg.Record]", migration: Migration) -> None:
-    async with connection.transaction():
-        await connection.execute(migration.sql)
-        await connection.execute(
-            "INSERT INTO schema_revisions (revision, name, checksum) VALUES ($1, $2, $3)",
-            migration.revision,
-            migration.name,
-            migration.checksum,
-        )
+    try:
+        async with connection.transaction():
+            await connection.execute(migration.sql)
+            await connection.execute(
+                "INSERT INTO schema_revisions (revision, name, checksum) VALUES ($1, $2, $3)",
+                migration.revision,
+                migration.name,
+                migration.checksum,
+            )
+    except asyncpg.PostgresError as error:
+        raise SchemaError(
+            f"Schema revision {migration.revision} ({migration.name}) could not be applied, and"
+            f" nothing of it was: {error}"
+        ) from error

@@ -3,7 +3,8 @@
 import asyncpg
 import pytest
 
-from gpuaas_platform.kernel.migrate import SchemaError, migrate, migrations
+from gpuaas_platform.kernel import migrate as migrating
+from gpuaas_platform.kernel.migrate import Migration, SchemaError, migrate, migrations
 
 
 @pytest.fixture
@@ -29,6 +30,25 @@ async def test_changed_file_of_an_applied_revision_is_refused(empty_url: str) ->
     await connection.close()
     with pytest.raises(SchemaError, match="differs"):
         await migrate(empty_url)
+
+
+async def test_a_revision_that_fails_is_named_and_leaves_nothing(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = await migrate(empty_url)
+    bad = Migration(done + 1, "bad", "CREATE TABLE half (id int); SELECT 1 / 0")
+    monkeypatch.setattr(migrating, "migrations", lambda: [*migrations(), bad])
+    with pytest.raises(SchemaError, match=rf"revision {done + 1} \(bad\).*division by zero"):
+        await migrate(empty_url)
+    connection = await asyncpg.connect(empty_url)
+    assert await connection.fetchval("SELECT to_regclass('gpuaas.half')") is None
+    assert await connection.fetchval("SELECT max(revision) FROM gpuaas.schema_revisions") == done
+    await connection.close()
+
+
+async def test_a_database_that_is_not_there_is_said(postgres_url: str) -> None:
+    with pytest.raises(SchemaError, match='database "nowhere" does not exist'):
+        await migrate(postgres_url.replace("/gpuaas?", "/nowhere?"))
 
 
 async def test_platform_role_cannot_change_the_record(database_url: str) -> None:
