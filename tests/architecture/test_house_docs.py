@@ -15,6 +15,7 @@ _LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _TARGET = re.compile(r"^([a-z-]+):.*## ", re.MULTILINE)
 # Commands of any system, or of a machine that is not this one.
 _SYSTEM = {"cd", "export", "git", "curl", "ssh", "docker", "systemctl"}
+_SYSTEM |= {"psql", "pg_dump", "pg_restore"}
 PAGES = [path for path in tree.files() if path.suffix == ".md"]
 
 

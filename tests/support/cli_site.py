@@ -129,7 +129,7 @@ def served_site(**settings: str) -> Iterator[Site]:
         text=True,
     )
     try:
-        yield Site(_listening(process), folder)
+        yield Site(listening(process), folder)
     finally:
         process.terminate()
         process.wait(60)
@@ -137,6 +137,19 @@ def served_site(**settings: str) -> Iterator[Site]:
         process.stdout.close()
         shutil.rmtree(data)
         shutil.rmtree(folder)
+
+
+def listening(process: subprocess.Popen[str]) -> str:
+    """Where a platform that was started listens, as soon as it is ready."""
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if " on http://" in line:
+            url = line.rsplit(" ", 1)[1].strip()
+            _await_ready(url)
+            return url
+    raise AssertionError(f"the platform ended: {''.join(said)}")
 
 
 def furnish(site: Site, machines: int = 6) -> None:
@@ -193,18 +206,6 @@ def machine_add(site: Site, name: str) -> None:
     )  # fmt: skip
     held = site.done("allocation", "create", "--name", name, *where)
     site.ids[name] = held["id"]
-
-
-def _listening(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        if " on http://" in line:
-            url = line.rsplit(" ", 1)[1].strip()
-            _await_ready(url)
-            return url
-    raise AssertionError(f"the platform ended: {''.join(said)}")
 
 
 def _await_ready(url: str) -> None:

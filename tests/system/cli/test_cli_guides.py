@@ -4,7 +4,6 @@ A block marked `sh` is run as it stands, one page in one shell; `console` blocks
 adapts. A runbook's commands run in the very trouble it is for.
 """
 
-import re
 import subprocess
 import sys
 import time
@@ -15,33 +14,17 @@ from pathlib import Path
 import broken_app
 import pytest
 from cli_site import EMAIL, HOST_KEY, PASSWORD, Site, furnish, served_site
+from guide_page import DOCS, Typist, page_blocks
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
-DOCS = Path(__file__).resolve().parents[3] / "docs"
-BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 GUIDES = ("cli", "operator", "tenant-admin", "service-accounts", "composition", "integration")
 
 
 def run_page(site: Site, page: Path, **variables: str) -> str:
     """Run a page's commands in one shell that stops at the first failure; what was said."""
-    commands = "\n".join(BLOCK.findall(page.read_text()))
-    assert commands, f"{page.name} has no commands"
-    script = (
-        f"set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\nset -v\n{commands}"
-    )
+    commands = "\n".join(page_blocks(page.read_text()))
     given = {"URL": site.url, "EMAIL": EMAIL, "HOST_KEY": HOST_KEY} | variables
-    done = subprocess.run(
-        ["bash", "-c", script],
-        cwd=site.folder,
-        env=site.environment(**given),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=400,
-    )
-    assert done.returncode == 0, f"{page.name}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
-    return done.stdout
+    return Typist(site.folder, site.environment(**given)).run(page.name, commands)
 
 
 def test_the_quick_start() -> None:
