@@ -97,7 +97,7 @@ async def migrate(url: str, *, up_to: int | None = None) -> int:
 async def _connected(url: str) -> "asyncpg.Connection[asyncpg.Record]":
     try:
         return await asyncpg.connect(url)
-    except asyncpg.PostgresError as error:
+    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise SchemaError(f"The database does not let the platform in: {error}") from error
 
 

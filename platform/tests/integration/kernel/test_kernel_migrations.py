@@ -46,9 +46,11 @@ async def test_a_revision_that_fails_is_named_and_leaves_nothing(
     await connection.close()
 
 
-async def test_a_database_that_is_not_there_is_said(postgres_url: str) -> None:
+async def test_an_address_that_leads_nowhere_is_said(postgres_url: str) -> None:
     with pytest.raises(SchemaError, match='database "nowhere" does not exist'):
         await migrate(postgres_url.replace("/gpuaas?", "/nowhere?"))
+    with pytest.raises(SchemaError, match="sslmode"):
+        await migrate(f"{postgres_url}&sslmode=sometimes")
 
 
 async def test_platform_role_cannot_change_the_record(database_url: str) -> None:
