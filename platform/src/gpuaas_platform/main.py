@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+import asyncpg
 import uvicorn
 
 from gpuaas_platform import __version__
@@ -37,6 +38,10 @@ from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.kernel.signals import Signals
 from gpuaas_platform.kernel.telemetry import tracing_running
 
+_NOT_LET_IN: Final = (
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+)
 _THIS_HOST: Final = ("127.0.0.1", "::1")  # a proxy here may say for whom it asks
 
 
@@ -45,7 +50,7 @@ def main() -> None:
     arguments = _parser().parse_args()
     try:
         arguments.run(arguments)
-    except (EmbeddedError, SchemaError, PlatformError, OSError) as error:
+    except (EmbeddedError, SchemaError, PlatformError, OSError, *_NOT_LET_IN) as error:
         sys.exit(f"gpuaas-platform: {error}")
 
 
