@@ -17,6 +17,7 @@ import asyncssh
 import pytest
 from console_ground import ADMIN, MEMBER, OWNER, Ground
 from examined_page import examined
+from page_facts import fact
 from playwright.async_api import Locator, Page, expect
 from tls_front import tls_front
 
@@ -70,7 +71,7 @@ async def test_a_machine_and_its_agent_are_read_from_first_to_last(
     await _hold(owner, site)
     await _sees_what_it_holds(owner, machine)
     await _lets_in(site, place.rsplit("/", 1)[1])
-    await expect(_fact(page, "Held as").get_by_role("link", name="metal")).to_be_visible()
+    await expect(fact(page, "Held as").get_by_role("link", name="metal")).to_be_visible()
     await _is_refused(await visit(MEMBER), place)
     await _says_which_gpus_it_has(page, machine)
     assert await examined(await visit(ADMIN, examined=True), [place]) == {}
@@ -78,11 +79,11 @@ async def test_a_machine_and_its_agent_are_read_from_first_to_last(
     await machine.run("systemctl stop gpuaas-agent")
     assert await _entered(owner, tmp_path) == "root n2"  # whom it let in comes in
     await _says_that_it_is_silent(page)
-    await expect(_fact(owner, "Status")).to_have_text("Active")
+    await expect(fact(owner, "Status")).to_have_text("Active")
     await machine.run("systemctl start gpuaas-agent")
     await owner.get_by_role("button", name="Release").click()
     await owner.get_by_role("dialog").get_by_role("button", name="Release").click()
-    await expect(_fact(owner, "Status")).to_have_text("Released")
+    await expect(fact(owner, "Status")).to_have_text("Released")
     await expect(page.get_by_text(SILENT)).to_have_count(0)
     await _let_go(page)
     await machine.run("timeout 30 sh -c 'while command -v gpuaas-agent; do sleep 0.1; done'")
@@ -111,26 +112,26 @@ async def _command(page: Page, metal: Metal) -> str:
 
 async def _says_how_it_is(page: Page, machine: Machine) -> None:
     """While its agent is at work."""
-    await expect(_fact(page, "Status")).to_have_text("Ready")
-    await expect(_fact(page, "Address")).to_contain_text(str(machine.address))
-    await expect(_fact(page, "Held as")).to_have_text("Nothing: it is free")
-    await expect(_fact(page, "Status", 1)).to_have_text("Enrolled")
-    await expect(_fact(page, "Last heard")).to_have_text(re.compile("just now|s ago"))
-    await expect(_fact(page, "Trusts what it should")).to_have_text("Yes")
+    await expect(fact(page, "Status")).to_have_text("Ready")
+    await expect(fact(page, "Address")).to_contain_text(str(machine.address))
+    await expect(fact(page, "Held as")).to_have_text("Nothing: it is free")
+    await expect(fact(page, "Status", 1)).to_have_text("Enrolled")
+    await expect(fact(page, "Last heard")).to_have_text(re.compile("just now|s ago"))
+    await expect(fact(page, "Trusts what it should")).to_have_text("Yes")
     said = json.loads((await machine.run("gpuaas-agent status")).stdout)
-    await expect(_fact(page, "Version")).to_have_text(said["agent_version"])
+    await expect(fact(page, "Version")).to_have_text(said["agent_version"])
 
 
 async def _says_what_the_machine_is(page: Page, machine: Machine) -> None:
     """The facts beside what the machine itself answers."""
     said = await machine.run(". /etc/os-release; echo $PRETTY_NAME; uname -r; nproc; hostname")
     system, kernel, threads, name = said.stdout.splitlines()
-    await expect(_fact(page, "System")).to_contain_text(system)
-    await expect(_fact(page, "System")).to_contain_text(f"Kernel {kernel}")
-    await expect(_fact(page, "Processor")).to_contain_text(f"{threads} thread")
-    await expect(_fact(page, "Memory")).to_have_text(re.compile(r"^[\d.]+ [GT]iB"))
-    await expect(_fact(page, "Runs inside")).to_contain_text("A container: systemd-nspawn")
-    await expect(_fact(page, "Host name")).to_have_text(re.compile(rf"^{name}(\.|$)"))
+    await expect(fact(page, "System")).to_contain_text(system)
+    await expect(fact(page, "System")).to_contain_text(f"Kernel {kernel}")
+    await expect(fact(page, "Processor")).to_contain_text(f"{threads} thread")
+    await expect(fact(page, "Memory")).to_have_text(re.compile(r"^[\d.]+ [GT]iB"))
+    await expect(fact(page, "Runs inside")).to_contain_text("A container: systemd-nspawn")
+    await expect(fact(page, "Host name")).to_have_text(re.compile(rf"^{name}(\.|$)"))
     network = page.get_by_role("table", name="Network")
     await expect(network).to_contain_text(f"{machine.address}/")
     await expect(page.get_by_role("table", name="Disks")).to_contain_text(re.compile("[GT]iB"))
@@ -156,11 +157,11 @@ async def _hold(page: Page, site: Ground) -> None:
 
 async def _sees_what_it_holds(page: Page, machine: Machine) -> None:
     """A tenant sees what it pays for and how to get in, and no node."""
-    await expect(_fact(page, "Status")).to_have_text("Active")
-    await expect(_fact(page, "Held by")).to_have_text("Project Vision, tenant Acme Research")
-    await expect(_fact(page, "Kind")).to_have_text("Bare: 2 CPUs, 4 GiB")
-    await expect(_fact(page, "GPUs")).to_have_text("None")
-    await expect(_fact(page, "Used by")).to_have_text("Nothing: it is free")
+    await expect(fact(page, "Status")).to_have_text("Active")
+    await expect(fact(page, "Held by")).to_have_text("Project Vision, tenant Acme Research")
+    await expect(fact(page, "Kind")).to_have_text("Bare: 2 CPUs, 4 GiB")
+    await expect(fact(page, "GPUs")).to_have_text("None")
+    await expect(fact(page, "Used by")).to_have_text("Nothing: it is free")
     await expect(page.locator("pre", has_text="ssh -o")).to_contain_text(f"USER@{machine.address}")
     await expect(page.locator("pre", has_text=machine.host_key.split()[1])).to_be_visible()
 
@@ -211,9 +212,9 @@ async def _is_refused(page: Page, place: str) -> None:
 async def _says_that_it_is_silent(page: Page) -> None:
     """Silent is not gone: the node is what it was, and what is known of it is from before."""
     await expect(page.get_by_text(SILENT)).to_be_visible(timeout=LONG)
-    await expect(_fact(page, "Status", 1)).to_have_text(re.compile("Enrolled.*Agent absent"))
-    await expect(_fact(page, "Trusts what it should")).to_have_text("Yes, when it was last heard")
-    await expect(_fact(page, "Status")).to_have_text("Ready")
+    await expect(fact(page, "Status", 1)).to_have_text(re.compile("Enrolled.*Agent absent"))
+    await expect(fact(page, "Trusts what it should")).to_have_text("Yes, when it was last heard")
+    await expect(fact(page, "Status")).to_have_text("Ready")
 
 
 async def _says_which_gpus_it_has(page: Page, machine: Machine) -> None:
@@ -230,17 +231,17 @@ async def _says_which_gpus_it_has(page: Page, machine: Machine) -> None:
 
 async def _let_go(page: Page) -> None:
     """By its button, until the machine has said that it is clean."""
-    await expect(_fact(page, "Held as")).to_have_text("Nothing: it is free")
+    await expect(fact(page, "Held as")).to_have_text("Nothing: it is free")
     await page.get_by_role("button", name="Let it go").click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("textbox", name="Reason").fill("It goes to the museum")
     await dialog.get_by_role("button", name="Let it go").click()
     await expect(dialog).to_have_count(0)
     await expect(page.get_by_text("Nobody: whoever keeps the host")).to_be_visible()
-    await expect(_fact(page, "Status")).to_have_text("Cordoned")
-    await expect(_fact(page, "Reason")).to_have_text("Un-enrolled.")
-    await expect(_fact(page, "Status", 1)).to_have_text("Left")
-    await expect(_fact(page, "Trusts what it should", 1)).to_have_text("Not known: it has left")
+    await expect(fact(page, "Status")).to_have_text("Cordoned")
+    await expect(fact(page, "Reason")).to_have_text("Un-enrolled.")
+    await expect(fact(page, "Status", 1)).to_have_text("Left")
+    await expect(fact(page, "Trusts what it should", 1)).to_have_text("Not known: it has left")
     await expect(page.get_by_role("button", name="Let it go")).to_have_count(0)
 
 
@@ -254,9 +255,3 @@ async def _choose(page: Page, label: str, option: str) -> None:
         return
     await field.click()
     await page.get_by_role("option", name=option).click()
-
-
-def _fact(page: Page, label: str, at: int = 0) -> Locator:
-    """The value beside a label; beside the second of that name where the first is another's."""
-    pair = page.locator("dt", has_text=re.compile(f"^{label}$")).nth(at)
-    return pair.locator("xpath=following-sibling::dd[1]")

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from console_ground import ADMIN, MEMBER, OWNER, Ground, publish, template_manifest
+from page_facts import fact
 from playwright.async_api import Locator, Page, expect
 
 
@@ -24,9 +25,9 @@ async def test_an_instance_and_its_machine_are_read_to_the_end(visit: Any, site:
     await panel.get_by_role("link", name="read-01").first.click()
     await page.wait_for_url("**/allocations/**")
     await expect(page.get_by_text("ssh -o CertificateFile=")).to_be_visible()
-    await expect(_fact(page, "GPUs")).to_have_text("8 × H200")  # noqa: RUF001 - times
-    await expect(_fact(page, "Held by")).to_have_text("Project Vision, tenant Acme Research")
-    await expect(_fact(page, "Used by").get_by_role("link", name="read")).to_be_visible()
+    await expect(fact(page, "GPUs")).to_have_text("8 × H200")  # noqa: RUF001 - times
+    await expect(fact(page, "Held by")).to_have_text("Project Vision, tenant Acme Research")
+    await expect(fact(page, "Used by").get_by_role("link", name="read")).to_be_visible()
     members = page.get_by_role("table", name="What sits on it")
     await expect(members.get_by_role("link")).to_have_text(["Gateway", "Server"])
 
@@ -34,8 +35,8 @@ async def test_an_instance_and_its_machine_are_read_to_the_end(visit: Any, site:
     await operator.goto("/admin/capacity?nodes.q=read-01")
     await operator.get_by_role("link", name="read-01", exact=True).click()
     await operator.wait_for_url("**/admin/nodes/**")
-    await expect(_fact(operator, "GPUs")).to_have_text("8 × H200")  # noqa: RUF001 - times
-    await expect(_fact(operator, "Held as").get_by_role("link", name="read-01")).to_be_visible()
+    await expect(fact(operator, "GPUs")).to_have_text("8 × H200")  # noqa: RUF001 - times
+    await expect(fact(operator, "Held as").get_by_role("link", name="read-01")).to_be_visible()
 
 
 async def test_versions_of_an_app_carry_honest_labels(visit: Any, site: Ground) -> None:
@@ -58,8 +59,8 @@ async def test_versions_of_an_app_carry_honest_labels(visit: Any, site: Ground) 
     await expect(old.get_by_text("Deprecated")).to_be_visible()
     await expect(old).to_contain_text("It forgets requests")
     await expect(reader.get_by_role("row", name="1.1.0").get_by_text("Published")).to_be_visible()
-    await expect(_fact(reader, "Needs")).to_contain_text("Gateway (at least 1)")
-    await expect(_fact(reader, "Costs")).to_contain_text("Every machine the service holds.")
+    await expect(fact(reader, "Needs")).to_contain_text("Gateway (at least 1)")
+    await expect(fact(reader, "Costs")).to_contain_text("Every machine the service holds.")
 
 
 async def test_events_come_while_one_looks(visit: Any, site: Ground) -> None:
@@ -87,9 +88,3 @@ async def test_a_role_is_given_and_taken_away(visit: Any, site: Ground) -> None:
     await dialog.get_by_role("button", name="Take away").click()
     await expect(dialog).to_have_count(0)
     await expect(take).to_have_count(0)
-
-
-def _fact(page: Page, label: str) -> Locator:
-    """The value beside a label."""
-    pair = page.locator("dt", has_text=re.compile(f"^{label}$")).first
-    return pair.locator("xpath=following-sibling::dd[1]")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from console_ground import CONSOLE
+from page_facts import fact
 from playwright.async_api import Browser, Locator, Page, expect
 from watched_context import watched
 
@@ -102,7 +103,7 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await page.get_by_role("button", name="Retry", exact=True).click()
     await page.get_by_role("dialog").get_by_role("button", name="Retry", exact=True).click()
     await expect(page.get_by_text("Succeeded").first).to_be_visible(timeout=LONG)
-    await _fact(page, "Instance").get_by_role("link").click()
+    await fact(page, "Instance").get_by_role("link").click()
     await _healthy(page)
     ran = await lab.machine("n1").run("srun --nodes=3 --exclude=n1 hostname || sinfo")
     assert {"n2", "n3", "n4"} <= set(ran.stdout.split())
@@ -117,7 +118,7 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await page.get_by_role("menuitem", name="Decommission").click()
     await page.get_by_role("dialog").get_by_role("textbox").last.fill("cluster")
     await page.get_by_role("dialog").get_by_role("button", name="Decommission", exact=True).click()
-    await expect(_fact(page, "Status")).to_contain_text("Deleted", timeout=LONG)
+    await expect(fact(page, "Status")).to_contain_text("Deleted", timeout=LONG)
     for machine in lab.machines:
         assert (await machine.run("command -v slurmd slurmctld", check=False)).status
 
@@ -156,10 +157,5 @@ async def _sign_in(page: Page, password: str) -> None:
 
 
 async def _healthy(page: Page) -> None:
-    await expect(_fact(page, "Status")).to_contain_text("Running", timeout=LONG)
-    await expect(_fact(page, "Health")).to_contain_text("Healthy", timeout=LONG)
-
-
-def _fact(page: Page, label: str) -> Locator:
-    pair = page.locator("dt", has_text=re.compile(f"^{label}$")).first
-    return pair.locator("xpath=following-sibling::dd[1]")
+    await expect(fact(page, "Status")).to_contain_text("Running", timeout=LONG)
+    await expect(fact(page, "Health")).to_contain_text("Healthy", timeout=LONG)

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from console_ground import MEMBER, OWNER, Ground, publish, template_manifest
+from page_facts import fact
 from playwright.async_api import Locator, Page, expect
 
 
@@ -46,11 +47,11 @@ async def test_the_target_workflow_by_clicks(visit: Any, site: Ground, picture: 
 
     await _drain_and_remove(page, picture)
     await _act(page, "Stop", "Stop")
-    await expect(_fact(other, "Status")).to_contain_text("Stopped")
+    await expect(fact(other, "Status")).to_contain_text("Stopped")
     await _act(page, "Start", "Start")
-    await expect(_fact(other, "Status")).to_contain_text("Running")
+    await expect(fact(other, "Status")).to_contain_text("Running")
     await _take_down(page)
-    await expect(_fact(other, "Status")).to_contain_text("Deleted")
+    await expect(fact(other, "Status")).to_contain_text("Deleted")
     await page.goto(f"/allocations/{site.allocations['gpu-01']}")
     await expect(page.get_by_text("Nothing: it is free")).to_be_visible()
     await picture(page, "allocation")
@@ -76,7 +77,7 @@ async def test_a_failed_deploy_is_recovered_by_its_buttons(
     await page.get_by_role("link", name="Everything about it").first.click()
     await page.wait_for_url("**/operations/**")
     for question in ("Instance", "Member", "Operation", "Correlation id", "What the app says"):
-        await expect(_fact(page, question)).to_be_visible()
+        await expect(fact(page, question)).to_be_visible()
     await expect(page.get_by_text("Everything that carries the correlation id")).to_be_visible()
 
     site.clear("cpu-01")
@@ -84,7 +85,7 @@ async def test_a_failed_deploy_is_recovered_by_its_buttons(
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Retry", exact=True).click()
     await expect(page.get_by_text("Succeeded").first).to_be_visible()
-    await _fact(page, "Instance").get_by_role("link").click()
+    await fact(page, "Instance").get_by_role("link").click()
     await _healthy(page)
 
     await page.get_by_role("link", name=re.compile("^web-")).first.click()
@@ -195,10 +196,10 @@ async def test_what_is_under_way_is_cancelled_by_its_button(visit: Any, site: Gr
 
     await row.get_by_role("link", name="Add servers").click()
     await page.wait_for_url("**/operations/**")
-    await expect(_fact(page, "Operation")).to_contain_text("Cancelled")
+    await expect(fact(page, "Operation")).to_contain_text("Cancelled")
     await expect(page.get_by_text("It failed")).to_have_count(0)
     await expect(page.get_by_role("button", name="Cancel operation")).to_have_count(0)
-    await _fact(page, "Instance").get_by_role("link").click()
+    await fact(page, "Instance").get_by_role("link").click()
     await page.get_by_role("tab", name=re.compile("Members")).click()
     await expect(row.get_by_text("Failed").first).to_be_visible()
     site.wake("halt-02")
@@ -206,7 +207,7 @@ async def test_what_is_under_way_is_cancelled_by_its_button(visit: Any, site: Gr
     await page.get_by_role("button", name="Remove", exact=True).click()
     await dialog.get_by_role("button", name="Remove servers").click()
     await expect(page.get_by_role("tab", name="Members (2)")).to_be_visible()
-    await expect(_fact(page, "Status")).to_contain_text("Running")
+    await expect(fact(page, "Status")).to_contain_text("Running")
 
 
 async def _begin(page: Page, name: str) -> None:
@@ -226,14 +227,8 @@ async def _named(page: Page, name: str) -> None:
 
 
 async def _healthy(page: Page) -> None:
-    await expect(_fact(page, "Health")).to_contain_text("Healthy")
-    await expect(_fact(page, "Status")).to_contain_text("Running")
-
-
-def _fact(page: Page, label: str) -> Locator:
-    """The value beside a label of the summary."""
-    pair = page.locator("dt", has_text=re.compile(f"^{label}$")).first
-    return pair.locator("xpath=following-sibling::dd[1]")
+    await expect(fact(page, "Health")).to_contain_text("Healthy")
+    await expect(fact(page, "Status")).to_contain_text("Running")
 
 
 async def _grow(page: Page) -> None:
@@ -284,7 +279,7 @@ async def _take_down(page: Page) -> None:
     await expect(dialog.get_by_text("It is not the name of the instance.")).to_be_visible()
     await dialog.get_by_role("textbox").last.fill("inference")
     await confirm.click()
-    await expect(_fact(page, "Status")).to_contain_text("Deleted")
+    await expect(fact(page, "Status")).to_contain_text("Deleted")
 
 
 async def _to_version(page: Page, label: str, version: str) -> None:
