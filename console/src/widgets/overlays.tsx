@@ -12,9 +12,9 @@ import { FormDialog } from "../forms/form-dialog.tsx";
 import { NAME, objectOf } from "../forms/own-schemas.ts";
 import { useList } from "../live/use-list.ts";
 import { type Column, DataTable } from "./data-table.tsx";
+import { DIMENSIONS, dimensionName } from "./dimensions.ts";
 import { Empty } from "./empty.tsx";
 import { Moment } from "./moment.tsx";
-import { sentence } from "./words.ts";
 
 type Overlay = Schemas["Overlay"];
 type RuleSet = Overlay["rules"];
@@ -28,8 +28,6 @@ interface OverlayTableProps {
   readonly scope: OverlayScope;
   readonly manages: boolean;
 }
-
-const DIMENSIONS = ["regions", "skus", "app_versions", "artifact_sources"] as const;
 
 type Dialog = { kind: "new" } | { kind: "edit" | "delete"; of: Overlay };
 
@@ -126,7 +124,7 @@ function rulesText(rules: RuleSet): string {
         allow ? `only ${allow.join(", ") || "nothing"}` : "",
         deny.length > 0 ? `never ${deny.join(", ")}` : "",
       ];
-      return `${sentence(dimension)}: ${parts.filter(Boolean).join("; ")}`;
+      return `${dimensionName(dimension)}: ${parts.filter(Boolean).join("; ")}`;
     })
     .join(". ");
 }
@@ -200,8 +198,8 @@ const FIELDS: Readonly<Record<string, JsonObject>> = {
   description: { title: "Why", type: "string", maxLength: 2000, "x-widget": "textarea" },
   ...Object.fromEntries(
     DIMENSIONS.flatMap((dimension) => [
-      [`allow_${dimension}`, patterns(`${sentence(dimension)}: only these`)],
-      [`deny_${dimension}`, patterns(`${sentence(dimension)}: never these`)],
+      [`allow_${dimension}`, patterns(`${dimensionName(dimension)}: only these`)],
+      [`deny_${dimension}`, patterns(`${dimensionName(dimension)}: never these`)],
     ]),
   ),
 };

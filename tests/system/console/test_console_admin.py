@@ -55,7 +55,7 @@ async def test_an_owner_narrows_what_may_be_used_and_asks_why(visit: Any, site: 
     await page.goto(f"/projects/{site.project_id}/policy")
     await page.get_by_role("button", name="Add rules").click()
     dialog = page.get_by_role("dialog")
-    words = dialog.get_by_label("Skus: never these")
+    words = dialog.get_by_label("Kind of machine: never these")
     await words.fill("quantum-*")
     await words.press("Enter")
     await expect(dialog.get_by_role("button", name="Remove quantum-*")).to_be_visible()

@@ -18,21 +18,15 @@ import { useCan } from "../../app/access.ts";
 import { useProject } from "../../app/place.ts";
 import type { PageProps } from "../../app/router.tsx";
 import { useLive } from "../../live/use-live.ts";
+import { DIMENSIONS, type Dimension, dimensionName } from "../../widgets/dimensions.ts";
 import { OverlayTable } from "../../widgets/overlays.tsx";
 import { Loaded, Page } from "../../widgets/page.tsx";
 import { ProblemAlert } from "../../widgets/problem-alert.tsx";
 import { Status } from "../../widgets/status.tsx";
-import { sentence } from "../../widgets/words.ts";
 
-type Dimension = Schemas["Dimension"];
 type Decision = Schemas["Decision"];
 
-const DIMENSIONS: readonly { value: Dimension; label: string }[] = [
-  { value: "regions", label: "Region" },
-  { value: "skus", label: "Kind of machine" },
-  { value: "artifact_sources", label: "Artifact source" },
-  { value: "app_versions", label: "App version (slug@version)" },
-];
+const CHOICES = DIMENSIONS.map((value) => ({ value, label: dimensionName(value) }));
 
 export default function PolicyPage({ params }: PageProps) {
   const projectId = params.project_id ?? "";
@@ -74,7 +68,12 @@ function Effective({ policy }: { readonly policy: Schemas["EffectivePolicy"] }) 
       trackBy={([dimension]) => dimension}
       wrapLines
       columnDefinitions={[
-        { id: "of", header: "Of", isRowHeader: true, cell: ([dimension]) => called(dimension) },
+        {
+          id: "of",
+          header: "Of",
+          isRowHeader: true,
+          cell: ([dimension]) => dimensionName(dimension),
+        },
         {
           id: "allow",
           header: "Allowed",
@@ -95,11 +94,6 @@ function Effective({ policy }: { readonly policy: Schemas["EffectivePolicy"] }) 
       empty={<Box color="text-body-secondary">No overlay speaks: everything is allowed.</Box>}
     />
   );
-}
-
-/** As people call it. */
-function called(dimension: string): string {
-  return DIMENSIONS.find(({ value }) => value === dimension)?.label ?? sentence(dimension);
 }
 
 /** May this be used here, and why? */
@@ -135,12 +129,11 @@ function Ask({ projectId }: { readonly projectId: string }) {
         <SpaceBetween size="s">
           <FormField label="Of what">
             <Select
-              options={DIMENSIONS}
-              selectedOption={DIMENSIONS.find((one) => one.value === dimension) ?? null}
+              options={CHOICES}
+              selectedOption={CHOICES.find((one) => one.value === dimension) ?? null}
               onChange={({ detail }) =>
                 setDimension(
-                  DIMENSIONS.find((one) => one.value === detail.selectedOption.value)?.value ??
-                    "skus",
+                  CHOICES.find((one) => one.value === detail.selectedOption.value)?.value ?? "skus",
                 )
               }
             />
