@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-import asyncpg
 import uvicorn
 
 from gpuaas_platform import __version__
@@ -33,15 +32,11 @@ from gpuaas_platform.kernel.keyring_file import keyring_parser_add
 from gpuaas_platform.kernel.limits import RateLimiter
 from gpuaas_platform.kernel.logs import logs_configure
 from gpuaas_platform.kernel.migrate import SchemaError, migrate
-from gpuaas_platform.kernel.problems import PlatformError
+from gpuaas_platform.kernel.problems import PlatformError, Unavailable
 from gpuaas_platform.kernel.settings import Settings
 from gpuaas_platform.kernel.signals import Signals
 from gpuaas_platform.kernel.telemetry import tracing_running
 
-_NOT_LET_IN: Final = (
-    asyncpg.InvalidAuthorizationSpecificationError,
-    asyncpg.InvalidCatalogNameError,
-)
 _THIS_HOST: Final = ("127.0.0.1", "::1")  # a proxy here may say for whom it asks
 
 
@@ -50,8 +45,9 @@ def main() -> None:
     arguments = _parser().parse_args()
     try:
         arguments.run(arguments)
-    except (EmbeddedError, SchemaError, PlatformError, OSError, *_NOT_LET_IN) as error:
-        sys.exit(f"gpuaas-platform: {error}")
+    except (EmbeddedError, SchemaError, PlatformError, OSError) as error:
+        why = f" ({error.__cause__})" if isinstance(error, Unavailable) else ""
+        sys.exit(f"gpuaas-platform: {error}{why}")
 
 
 def platform_make(settings: Settings, url: str) -> Platform:

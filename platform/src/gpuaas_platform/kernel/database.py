@@ -28,6 +28,9 @@ _LOST = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
+    # Another password, or no such database: as good as one that does not answer.
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
 )
 _CONNECT_SECONDS = 10
 

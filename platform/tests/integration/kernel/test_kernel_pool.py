@@ -150,3 +150,11 @@ async def test_a_refusal_keeps_the_connection_and_a_cancellation_cuts_it(databas
     await database.close()
     with pytest.raises(Unavailable):
         await database.fetchval("SELECT 1")
+
+
+async def test_a_database_that_refuses_is_not_there(postgres_url: str) -> None:
+    """As after its password was changed: a failure to be tried again, and no bug."""
+    database = Database(postgres_url.replace("/gpuaas?", "/nowhere?"), size=2)
+    with pytest.raises(Unavailable) as refused:
+        await database.open()
+    assert 'database "nowhere" does not exist' in str(refused.value.__cause__)

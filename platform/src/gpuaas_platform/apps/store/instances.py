@@ -200,7 +200,7 @@ async def observer_take(
     Returns how often its open operations were claimed until now.
     """
     claims = await conn.fetchval(
-        "UPDATE app_instances SET observer = $2, observer_token_hash = $3, observer_until = $4"  # noqa: S608 - a statement of this module
+        "UPDATE app_instances SET observer = $2, observer_token_hash = $3, observer_until = $4"  # noqa: S608 - code, no values
         f" WHERE id = $1 RETURNING {CLAIMS}",
         row.id,
         row.observer,
