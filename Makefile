@@ -12,6 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SETUP := @$(PYTHON) -m tools.setup
 UNIT  := $(wildcard */tests/unit apps/*/tests/unit)
 # The example app's, killed at each of its steps: for `make test`, a fifth of what a check may take.
+# Left out by name: teams copy the app, and no mark of ours is known there.
 ORDEAL := apps/template/tests/unit/test_template_operations.py::test_every_operation_is_harmless_to_repeat_fail_and_kill
 NPM   := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix console
 
