@@ -84,7 +84,7 @@ async def boot(plan: Boot) -> None:
     if cgroups.host_systemd():
         await _start_unit(plan, log)
         return
-    groups = cgroups.groups_make(plan.identity)
+    groups = await cgroups.groups_make(plan.identity)
     await process.output(
         *("sh", "-c", 'exec >>"$1" 2>&1 </dev/null; shift; exec setsid --fork "$@"', "sh", log),
         *_command(plan, _MOUNT + _KEEP, groups),

@@ -7,7 +7,7 @@ import asyncio
 import asyncssh
 import pytest
 
-from gpuaas_lab import Lab, MachineOff
+from gpuaas_lab import Lab, MachineOff, cgroups, names
 
 
 async def test_files_survive_a_pulled_plug(three: Lab) -> None:
@@ -34,6 +34,25 @@ async def test_powering_off_and_on_again_is_idempotent(three: Lab) -> None:
     before = (await machine.run(born)).stdout
     await machine.boot()
     assert (await machine.run(born)).stdout == before
+
+
+async def test_a_machine_whose_last_processes_are_still_ending(three: Lab) -> None:
+    """The kernel lets go of killed processes late, and not in every tree of groups at once."""
+    machine = three.machine("n2")
+    await machine.pull_plug()
+    group = cgroups.hierarchies()[0] / f"gpuaas-lab-{names.machine_id(three.name, machine.name)}"
+    (group / "payload").mkdir(parents=True, exist_ok=True)
+    late = await asyncio.create_subprocess_exec("sleep", "60")
+    try:
+        (group / "payload" / "cgroup.procs").write_text(str(late.pid))
+        booting = asyncio.create_task(machine.boot())
+        done, _ = await asyncio.wait({booting}, timeout=1)
+    finally:
+        late.kill()
+        await late.wait()
+    await booting
+    assert not done or cgroups.host_systemd()  # there, units have groups of their own
+    assert (await machine.run("true")).status == 0
 
 
 async def test_a_reboot_from_inside_comes_back(three: Lab) -> None:
