@@ -51,8 +51,9 @@ def test_a_passing_test_passes(tmp_path: Path) -> None:
 def _run(folder: Path, content: str, *, required: str) -> tuple[int, str]:
     shutil.copy(tree.ROOT / "conftest.py", folder)
     (folder / "test_planted.py").write_text(content)
+    own = ("-p", "no:cacheprovider", "--basetemp", folder / "temporary", "--rootdir", folder)
     answer = subprocess.run(
-        [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", "--rootdir", folder],
+        [sys.executable, "-m", "pytest", "-ra", *own],
         cwd=folder,
         env={**os.environ, "GPUAAS_REQUIRE_LAB": required},
         capture_output=True,

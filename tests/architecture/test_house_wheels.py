@@ -68,6 +68,8 @@ def test_it_stands_on_what_it_declares(alone: Alone, tmp_path: Path) -> None:
     _run(
         *(alone.python, "-m", "pytest", "-q", "-o", f"cache_dir={tmp_path}"),
         *("-c", tree.ROOT / "pyproject.toml", "--rootdir", tree.ROOT),
+        # Its own, or it would clear away behind us what other runs are clearing too.
+        *("--basetemp", tmp_path / "temporary"),
         *("--confcutdir", tree.ROOT / alone.package, unit),
         cwd=tmp_path,
     )

@@ -25,7 +25,8 @@ def test_a_renamed_copy_is_an_app_of_its_own(tmp_path: Path) -> None:
     shutil.unpack_archive(wheel, site, "zip")
     said = _run(
         copy, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-        "-o", "anyio_mode=auto", "--rootdir", str(copy), "tests/unit", site=site,
+        "-o", "anyio_mode=auto", "--basetemp", str(tmp_path / "temporary"),
+        "--rootdir", str(copy), "tests/unit", site=site,
     )  # fmt: skip
     assert " passed" in said
     printed = _run(copy, sys.executable, "-m", "gpuaas_mine.main", "manifest", site=site)
