@@ -14,6 +14,7 @@ import { ExpiredSession } from "./expired-session.tsx";
 import { useFollowEvents } from "./follow-events.ts";
 import { navigationOf, offers } from "./navigation.ts";
 import { type Notice, noticeDismiss, notices } from "./notices.ts";
+import { titleOf, useTitleOf } from "./page-title.ts";
 import { useProject, useProjectOf, useProjects } from "./place.ts";
 import { signInHref } from "./return-to.ts";
 import {
@@ -121,6 +122,7 @@ const Links = memo(SideNavigation);
 function Breadcrumbs() {
   const project = useProject();
   const current = useStore(session);
+  const { route } = useRoute();
   const [section, ...inside] = useTrail();
   const items = navigationOf("who" in current ? current.who : null, project);
   // A page that is not offered to this person does not lead to where they are.
@@ -131,7 +133,7 @@ function Breadcrumbs() {
   const place = inProject
     ? [{ text: project.display_name, href: `/projects/${project.id}/instances` }]
     : [];
-  return <Trail steps={[home, ...place, ...trail]} />;
+  return <Trail steps={[home, ...place, ...trail]} named={route.within !== undefined} />;
 }
 
 interface Step {
@@ -139,17 +141,23 @@ interface Step {
   readonly href: string;
 }
 
+interface TrailProps {
+  readonly steps: readonly Step[];
+  /** The page is of one thing among others: the trail ends with what that is called. */
+  readonly named: boolean;
+}
+
 /** Own, because it is drawn with every page: the design system's draws itself twice, to measure itself, which took
  * a tenth of a page's time. */
-function Trail({ steps }: { readonly steps: readonly Step[] }) {
+function Trail({ steps, named }: TrailProps) {
   const here = steps.at(-1);
   return (
     <nav aria-label="Breadcrumbs">
       <ol className="trail">
         {steps.map((step) => (
-          <li key={step.href}>
+          <li key={`${step.href} ${step.text}`}>
             {step === here ? (
-              <span aria-current="page">{step.text}</span>
+              <span aria-current="page">{named ? <Named kind={step.text} /> : step.text}</span>
             ) : (
               <Link href={step.href}>{step.text}</Link>
             )}
@@ -158,6 +166,12 @@ function Trail({ steps }: { readonly steps: readonly Step[] }) {
       </ol>
     </nav>
   );
+}
+
+/** What the page calls the thing it shows; what kind of thing it is until then. */
+function Named({ kind }: { readonly kind: string }) {
+  const { pathname } = useLocation();
+  return useTitleOf(pathname) ?? kind;
 }
 
 /** The pages that lead to the one that is shown, and itself; what is not in the address is in the project
@@ -222,7 +236,7 @@ function useArrival(pathname: string, title: string) {
   const content = useRef<HTMLDivElement>(null);
   const shown = useRef(pathname);
   useEffect(() => {
-    document.title = `${title} · GPUaaS`;
+    document.title = `${titleOf(pathname) ?? title} · GPUaaS`;
     if (shown.current === pathname) return;
     shown.current = pathname;
     content.current?.focus({ preventScroll: true });

@@ -6,7 +6,9 @@ import ContentLayout from "@cloudscape-design/components/content-layout";
 import Header from "@cloudscape-design/components/header";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import Spinner from "@cloudscape-design/components/spinner";
-import { type ReactNode, useContext, useDeferredValue, useEffect } from "react";
+import { type ReactNode, useContext, useDeferredValue, useEffect, useLayoutEffect } from "react";
+import { tellTitle } from "../app/page-title.ts";
+import { useLocation } from "../app/router.tsx";
 import { DrawingContext, useDrawing, waitAhead } from "../live/ahead.ts";
 import type { Live } from "../live/use-live.ts";
 import { ProblemAlert } from "./problem-alert.tsx";
@@ -20,11 +22,9 @@ interface PageProps {
 }
 
 export function Page({ title, info, description, actions, children }: PageProps) {
-  useEffect(() => {
-    document.title = `${title} · GPUaaS`;
-  }, [title]);
   return (
     <Drawn>
+      <Titled title={title} />
       <ContentLayout
         header={
           <Header variant="h1" description={description} actions={actions} info={info}>
@@ -36,6 +36,17 @@ export function Page({ title, info, description, actions, children }: PageProps)
       </ContentLayout>
     </Drawn>
   );
+}
+
+/** Says what the page is called to whoever stands around it. Apart, so that an address that changes behind the
+ * question mark draws nothing else. */
+function Titled({ title }: { readonly title: string }) {
+  const { pathname } = useLocation();
+  useLayoutEffect(() => tellTitle(pathname, title), [pathname, title]);
+  useEffect(() => {
+    document.title = `${title} · GPUaaS`;
+  }, [title]);
+  return null;
 }
 
 /** What is below the first screen: drawn right behind it, once what it reads is there. */

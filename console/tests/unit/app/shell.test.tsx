@@ -15,6 +15,8 @@ beforeEach(() => {
   window.history.replaceState(null, "", "/nowhere");
 });
 
+const TENANT = { id: "org_1", display_name: "Contoso", slug: "contoso", active: true };
+
 function show(): void {
   render(
     <RouterProvider>
@@ -37,6 +39,29 @@ it("names a page that does not exist as that, and takes the focus to the next on
   await act(async () => navigate("/sign-in"));
   expect(await screen.findByLabelText("Email")).toBeDefined();
   expect(document.title).toBe("Sign in · GPUaaS");
+});
+
+it("ends the trail and the window's name with what the page calls its thing", async () => {
+  const platform = fakePlatform();
+  let answer: (response: Response) => void = () => undefined;
+  platform.on("GET /api/v1/tenants/org_1", () => new Promise((done) => (answer = done)));
+  session.set({ kind: "signed_in", who: person("ada@example.org") });
+  window.history.replaceState(null, "", "/tenants/org_1");
+  show();
+  const trail = within(await screen.findByRole("navigation", { name: "Breadcrumbs" }));
+  expect((await trail.findByText("Tenant")).getAttribute("aria-current")).toBe("page");
+  await screen.findByRole("heading", { level: 1, name: "Tenant" });
+  await act(async () => answer(json(200, TENANT)));
+  expect((await trail.findByText("Contoso")).getAttribute("aria-current")).toBe("page");
+  expect(trail.queryByText("Tenant")).toBeNull();
+  expect(document.title).toBe("Contoso · GPUaaS");
+  await act(async () => navigate("/nowhere"));
+  expect(await trail.findByText("Not found")).toBeDefined();
+  expect(trail.queryByText("Contoso")).toBeNull();
+  await act(async () => navigate("/home"));
+  // A page that is alone of its kind keeps its place's name, whatever it greets with.
+  expect(await screen.findByRole("heading", { level: 1, name: "Hello, Ada" })).toBeDefined();
+  expect(trail.getByText("Home").getAttribute("aria-current")).toBe("page");
 });
 
 it("shows a problem with its code, sentence, next actions and correlation id", async () => {
