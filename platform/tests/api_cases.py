@@ -391,6 +391,7 @@ _APPS_OPERATE: Final[dict[str, Case]] = {
     "platform_health_read": _PLATFORM,
     "metrics_read": _PLATFORM,
     "correlation_read": _PROJECT,
+    "names_read": Case(At.REACH, query={"id": "user_of_nobody"}),
     "gap_create": _project(
         lambda p: {"category": "app_problem", "title": "Odd", "project_id": p["project_id"]}
     ),

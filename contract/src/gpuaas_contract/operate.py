@@ -220,6 +220,28 @@ class Timeline(Model):
     ] = None
 
 
+class NamesQuery(Input):
+    """The ids of things whose names are wanted."""
+
+    id: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=64)]],
+        Field(min_length=1, max_length=100, description="Ids of anything, 100 at most"),
+    ]
+
+
+class Name(Model):
+    """What people call the thing with this id."""
+
+    id: str
+    name: Annotated[str, Field(examples=["Ada Lovelace", "worker on n2"])]
+
+
+class Names(Model):
+    """Names of those that are there and that the caller may see; the others are left out."""
+
+    items: list[Name]
+
+
 class GapCategory(StrEnum):
     """What kind of gap was met; the first seven are the platform's to close."""
 

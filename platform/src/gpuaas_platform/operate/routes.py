@@ -14,6 +14,8 @@ from gpuaas_contract.operate import (
     GapStatus,
     GapUpdate,
     Live,
+    Names,
+    NamesQuery,
     PlatformHealth,
     Readiness,
     Timeline,
@@ -23,7 +25,7 @@ from gpuaas_platform.kernel.call import CallDep, OpenCallDep
 from gpuaas_platform.kernel.etag import etag_headers
 from gpuaas_platform.kernel.waiting import WaitFor, wait_seconds
 from gpuaas_platform.kernel.work import mutate
-from gpuaas_platform.operate import gaps, health, metrics, timeline
+from gpuaas_platform.operate import gaps, health, metrics, naming, timeline
 from gpuaas_platform.operate.store import GapFilter
 from gpuaas_platform.operate.timeline import TimelineQuery
 
@@ -109,6 +111,12 @@ async def correlation_read(
     """Everything that carries this correlation id, in order; waits for a change when asked to."""
     query = TimelineQuery(page.cursor, page.limit, wait_seconds(page.wait), page.after)
     return await timeline.timeline_read(call, correlation_id, query)
+
+
+@router.get("/names", operation_id="names_read")
+async def names_read(call: CallDep, query: Annotated[NamesQuery, Query()]) -> Names:
+    """What people call things of any kind, by their ids: people, machines, instances, members."""
+    return await naming.names_read(call, query.id)
 
 
 @router.post("/gaps", operation_id="gap_create", status_code=201, response_model=Gap)
