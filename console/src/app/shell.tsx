@@ -205,7 +205,7 @@ function flash(notice: Notice): FlashbarProps.MessageDefinition {
       type: "error",
       ariaRole: "alert",
       header: problem.title,
-      content: <ProblemDetails problem={problem} />,
+      content: <ProblemDetails problem={problem} plain />,
     };
   }
   return {

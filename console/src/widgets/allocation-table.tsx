@@ -11,6 +11,7 @@ import { Copy } from "./copy.tsx";
 import { type Column, DataTable } from "./data-table.tsx";
 import type { NameOf } from "./instance-names.ts";
 import { Moment } from "./moment.tsx";
+import { Prose } from "./prose.tsx";
 import { Status } from "./status.tsx";
 
 interface AllocationTableProps {
@@ -108,7 +109,7 @@ export function AllocationStatus({ allocation }: { readonly allocation: Allocati
       <Status word={allocation.status} />
       {allocation.status_reason && (
         <Box color="text-body-secondary" fontSize="body-s">
-          {allocation.status_reason}
+          <Prose>{allocation.status_reason}</Prose>
         </Box>
       )}
     </>

@@ -5,6 +5,7 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import type { Condition } from "../api/contract.ts";
 import { Moment } from "./moment.tsx";
 import { nextActionText } from "./next-actions.ts";
+import { Prose } from "./prose.tsx";
 import { sentence } from "./words.ts";
 
 export function Conditions({ conditions }: { readonly conditions: readonly Condition[] }) {
@@ -13,7 +14,7 @@ export function Conditions({ conditions }: { readonly conditions: readonly Condi
     <SpaceBetween size="s">
       {conditions.map((condition) => (
         <Alert key={condition.type} type="warning" header={sentence(condition.type)}>
-          <div className="wrap-anywhere">{condition.message || condition.reason}</div>
+          <Prose>{condition.message || condition.reason || ""}</Prose>
           {condition.next_action && <div>{nextActionText(condition.next_action)}</div>}
           <div>
             Since <Moment at={condition.since} />

@@ -8,7 +8,9 @@ import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Link from "@cloudscape-design/components/link";
 import type { Schemas } from "../api/contract.ts";
 import { Copy } from "./copy.tsx";
+import { failureText } from "./failure-text.ts";
 import { Machine } from "./machine.tsx";
+import { Prose } from "./prose.tsx";
 import { isUnreachable, Status } from "./status.tsx";
 import { sentence } from "./words.ts";
 
@@ -37,7 +39,12 @@ export function FiveQuestions({ diagnosis }: { readonly diagnosis: Diagnosis }) 
           },
           {
             label: "What the app says",
-            value: adapter_detail?.summary || operation?.error?.message || "Nothing yet",
+            value: (
+              <Prose>
+                {adapter_detail?.summary ||
+                  (operation?.error ? failureText(operation.error) : "Nothing yet")}
+              </Prose>
+            ),
           },
         ]}
       />

@@ -4,7 +4,8 @@
 import Box from "@cloudscape-design/components/box";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { isJsonObject } from "../api/contract.ts";
-import { Copy, CopyBlock } from "./copy.tsx";
+import { Copy, CopyBlock, CopyButton } from "./copy.tsx";
+import { isId, Prose } from "./prose.tsx";
 import { sentence } from "./words.ts";
 
 const DEEPEST = 6;
@@ -28,8 +29,19 @@ export function JsonView({ value, depth = 0, copies = false, name = "value" }: J
 
 function TextView({ text, copies, name }: { text: string; copies: boolean; name: string }) {
   if (text.includes("\n")) return <CopyBlock text={text} what={name} />;
-  if (copies && text !== "") return <Copy text={text} what={name} />;
-  return <span className="wrap-anywhere">{text === "" ? "–" : text}</span>;
+  if (text === "") return <>–</>;
+  if (!copies) return <Prose>{text}</Prose>;
+  if (isId(text)) return <NamedCopy id={text} what={name} />;
+  return <Copy text={text} what={name} />;
+}
+
+/** Called by its name; what is copied is the id. */
+function NamedCopy({ id, what }: { readonly id: string; readonly what: string }) {
+  return (
+    <>
+      <CopyButton text={id} what={what} /> <Prose>{id}</Prose>
+    </>
+  );
 }
 
 interface ObjectViewProps {

@@ -1,13 +1,27 @@
-/** The machine of an allocation, by the name people gave it; by its id until that was read, and for whoever
+/** The machine of an allocation, by the name people gave it; by its id, short, until that was read and for whoever
  * may not read it. */
 
-import Link from "@cloudscape-design/components/link";
 import { api, call } from "../api/client.ts";
 import type { Allocation } from "../api/contract.ts";
 import { rowOf } from "../live/use-list.ts";
 import { useLive } from "../live/use-live.ts";
+import { Thing } from "./thing.tsx";
+import { shortId } from "./words.ts";
 
-export function Machine({ allocationId }: { readonly allocationId: string }) {
+interface MachineProps {
+  readonly allocationId: string;
+}
+
+export function Machine({ allocationId }: MachineProps) {
+  return (
+    <Thing id={allocationId}>
+      <MachineName allocationId={allocationId} />
+    </Thing>
+  );
+}
+
+/** Without the link. */
+export function MachineName({ allocationId }: MachineProps) {
   const { value } = useLive(
     `machine:${allocationId}`,
     (signal) =>
@@ -19,5 +33,5 @@ export function Machine({ allocationId }: { readonly allocationId: string }) {
       ),
     { seed: () => rowOf<Allocation>("allocations", allocationId), later: true },
   );
-  return <Link href={`/allocations/${allocationId}`}>{value?.name || allocationId}</Link>;
+  return <span title={allocationId}>{value?.name || shortId(allocationId)}</span>;
 }

@@ -8,8 +8,10 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import Steps, { type StepsProps } from "@cloudscape-design/components/steps";
 import type { Operation, OperationSpec, Step } from "../api/contract.ts";
 import { useAtTime } from "../live/use-now.ts";
+import { failureText } from "./failure-text.ts";
 import { JsonView } from "./json-view.tsx";
 import { Elapsed, Moment } from "./moment.tsx";
+import { Prose } from "./prose.tsx";
 import { sentence } from "./words.ts";
 
 interface OperationStepsProps {
@@ -62,7 +64,7 @@ export function OperationFailure({ operation }: { readonly operation: Operation 
       header={ended ? "It failed" : `Attempt ${error.attempt} of ${max_attempts} failed`}
     >
       <SpaceBetween size="xs">
-        <div className="wrap-anywhere">{error.message}</div>
+        <Prose>{failureText(error)}</Prose>
         <Box color="text-body-secondary" fontSize="body-s">
           <code>{error.code}</code> · {FAMILIES[error.family]} ·{" "}
           {error.instance_usable ? "the instance can still be used" : "the instance cannot be used"}
@@ -139,7 +141,11 @@ function drawn(step: Step, title: string, late: boolean): StepsProps.Step {
     ),
     details: (
       <>
-        {step.message && <div className="wrap-anywhere">{step.message}</div>}
+        {step.message && (
+          <div>
+            <Prose>{step.message}</Prose>
+          </div>
+        )}
         {late && <div>It takes longer than the app says it should.</div>}
       </>
     ),

@@ -7,9 +7,11 @@ import type { Manifest, Operation } from "../api/contract.ts";
 import type { LiveList } from "../live/use-list.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
+import { failureText } from "./failure-text.ts";
 import type { NameOf } from "./instance-names.ts";
 import { Elapsed, Moment } from "./moment.tsx";
 import type { OnMachine } from "./operation-machine.ts";
+import { Prose } from "./prose.tsx";
 import { Status } from "./status.tsx";
 import { Thing } from "./thing.tsx";
 import { sentence } from "./words.ts";
@@ -73,7 +75,7 @@ function columns(
     {
       id: "step",
       header: "Step",
-      cell: (operation) => lastStep(operation),
+      cell: (operation) => told(lastStep(operation)),
       value: (operation) => lastStep(operation),
     },
     {
@@ -124,8 +126,12 @@ function machineColumn(on: NonNullable<OperationTableProps["onMachine"]>): Colum
   };
 }
 
+function told(text: string | null): ReactNode {
+  return text && <Prose>{text}</Prose>;
+}
+
 function lastStep({ progress, error, status }: Operation): string | null {
-  if (error !== null && status === "failed") return error.message;
+  if (error !== null && status === "failed") return failureText(error);
   const last = progress.findLast(({ state }) => state !== "pending");
   return last === undefined ? null : sentence(last.name);
 }

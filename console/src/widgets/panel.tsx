@@ -24,6 +24,7 @@ import { componentTitle } from "../manifest/placement.ts";
 import { Conditions } from "./conditions.tsx";
 import { DataTable } from "./data-table.tsx";
 import { Markdown } from "./markdown.tsx";
+import { Prose } from "./prose.tsx";
 import { isUnreachable, Status } from "./status.tsx";
 import { pageOf } from "./thing.tsx";
 import { MOST, pictureHeight, placed } from "./topology-layout.ts";
@@ -240,7 +241,7 @@ function StatusFacts({ panel, source, manifest }: StatusFactsProps) {
   return (
     <SpaceBetween size="s">
       <Status word={health} />
-      {typeof summary === "string" && summary !== "" && <div>{summary}</div>}
+      {typeof summary === "string" && summary !== "" && <Prose>{summary}</Prose>}
       {word !== undefined && (word.meaning || word.next_action) && (
         <Box color="text-body-secondary">
           {word.meaning} {word.next_action}

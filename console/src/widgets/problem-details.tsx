@@ -6,12 +6,19 @@ import CopyToClipboard from "@cloudscape-design/components/copy-to-clipboard";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import type { Problem } from "../api/problem.ts";
 import { nextActionSentence } from "./next-actions.ts";
+import { Prose } from "./prose.tsx";
 
-export function ProblemDetails({ problem }: { readonly problem: Problem }) {
+interface ProblemDetailsProps {
+  readonly problem: Problem;
+  /** Without links, for a ground that has its own colours. */
+  readonly plain?: boolean;
+}
+
+export function ProblemDetails({ problem, plain = false }: ProblemDetailsProps) {
   const { message, title, fieldErrors, nextActions, code, correlationId } = problem;
   return (
     <SpaceBetween size="xs">
-      {message !== title && <div>{message}</div>}
+      {message !== title && <Prose plain={plain}>{message}</Prose>}
       {fieldErrors.length > 0 && (
         <ul className="plain-list">
           {fieldErrors.map(({ pointer, message: wrong }) => (
@@ -19,7 +26,7 @@ export function ProblemDetails({ problem }: { readonly problem: Problem }) {
               <Box variant="code" color="inherit">
                 {pointer || "/"}
               </Box>{" "}
-              {wrong}
+              <Prose plain={plain}>{wrong}</Prose>
             </li>
           ))}
         </ul>

@@ -15,6 +15,7 @@ import { useList } from "../../live/use-list.ts";
 import { Copy } from "../../widgets/copy.tsx";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
+import { Prose } from "../../widgets/prose.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { useKinds } from "./kinds.tsx";
 import { useRegions } from "./regions.tsx";
@@ -161,7 +162,11 @@ const COLUMNS: readonly Column<Node>[] = [
     cell: ({ status, status_reason }) => (
       <>
         <Status word={status} />
-        {status_reason && <Box color="text-body-secondary">{status_reason}</Box>}
+        {status_reason && (
+          <Box color="text-body-secondary">
+            <Prose>{status_reason}</Prose>
+          </Box>
+        )}
       </>
     ),
     value: ({ status }) => status,

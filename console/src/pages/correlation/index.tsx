@@ -13,8 +13,10 @@ import type { Schemas } from "../../api/contract.ts";
 import { type Ahead, navigate, type PageProps } from "../../app/router.tsx";
 import { readAhead, useLive } from "../../live/use-live.ts";
 import { Copy } from "../../widgets/copy.tsx";
+import { failureText } from "../../widgets/failure-text.ts";
 import { FiveQuestions } from "../../widgets/five-questions.tsx";
 import { Page, ReadProblem } from "../../widgets/page.tsx";
+import { Prose } from "../../widgets/prose.tsx";
 import { TimelineTable, timelineOf, useTimeline } from "../../widgets/timeline.tsx";
 import { WaysOut } from "../../widgets/ways-out.tsx";
 
@@ -92,7 +94,7 @@ function Diagnosed({ diagnosis }: { readonly diagnosis: Schemas["Diagnosis"] }) 
       <FiveQuestions diagnosis={diagnosis} />
       {operation?.error && (
         <Alert type="error" header={operation.error.code}>
-          {operation.error.message}
+          <Prose>{failureText(operation.error)}</Prose>
         </Alert>
       )}
       {operation && instance && <WaysAbout operation={operation} instanceId={instance.id} />}

@@ -15,6 +15,7 @@ import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { OperationTable } from "../../widgets/operation-table.tsx";
 import { Page, ReadProblem } from "../../widgets/page.tsx";
+import { Prose } from "../../widgets/prose.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { shortId } from "../../widgets/words.ts";
 import { useAttention } from "./read.ts";
@@ -58,7 +59,12 @@ function ProjectHome({ project }: { readonly project: Project }) {
             cell: ({ status }) => <Status word={status} />,
             value: ({ status }) => status,
           },
-          { id: "why", header: "Why", cell: ({ why }) => why, value: ({ why }) => why },
+          {
+            id: "why",
+            header: "Why",
+            cell: ({ why }) => why && <Prose>{why}</Prose>,
+            value: ({ why }) => why,
+          },
           {
             id: "since",
             header: "Since",

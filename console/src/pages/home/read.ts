@@ -3,6 +3,7 @@
 import { api, call } from "../../api/client.ts";
 import type { Allocation, AppInstance, Member, Operation } from "../../api/contract.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
+import { failureText } from "../../widgets/failure-text.ts";
 import { failuresStanding, TROUBLED } from "../../widgets/standing.ts";
 import { sentence } from "../../widgets/words.ts";
 
@@ -112,7 +113,7 @@ function operationNeed(operation: Operation, instance: AppInstance | undefined):
     name: `${sentence(kind)}${instance === undefined ? "" : ` of ${nameOf(instance)}`}`,
     href: `/operations/${id}`,
     status: "failed",
-    why: error?.message ?? "",
+    why: error === null ? "" : failureText(error),
     since: ended_at ?? requested_at,
   };
 }

@@ -17,6 +17,7 @@ import { EventTable } from "../../widgets/event-table.tsx";
 import { JsonView } from "../../widgets/json-view.tsx";
 import { Markdown } from "../../widgets/markdown.tsx";
 import { Moment } from "../../widgets/moment.tsx";
+import { Prose } from "../../widgets/prose.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { Thing } from "../../widgets/thing.tsx";
 import { SettingsDialog } from "./settings-dialog.tsx";
@@ -64,7 +65,7 @@ export function DetailTab({ instance, members, manifest, machines }: InstanceTab
         ) : (
           <SpaceBetween size="s">
             <div>
-              <Status word={detail.severity} /> {detail.summary}
+              <Status word={detail.severity} /> <Prose>{detail.summary}</Prose>
             </div>
             <JsonView value={detail.detail} copies />
             <Box color="text-body-secondary">
@@ -84,7 +85,7 @@ export function DetailTab({ instance, members, manifest, machines }: InstanceTab
           }
         >
           <SpaceBetween size="s">
-            <div>{adapter_detail?.summary}</div>
+            <Prose>{adapter_detail?.summary ?? ""}</Prose>
             <JsonView value={adapter_detail?.detail} copies />
           </SpaceBetween>
         </Container>

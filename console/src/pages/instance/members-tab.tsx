@@ -13,6 +13,7 @@ import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { MEMBER_STATE } from "../../widgets/member-columns.tsx";
 import { Moment } from "../../widgets/moment.tsx";
+import { Prose } from "../../widgets/prose.tsx";
 import { MemberActions } from "./actions.tsx";
 import type { InstanceTabProps } from "./view.ts";
 
@@ -83,10 +84,13 @@ function columns(
     {
       id: "says",
       header: "What the app says",
-      cell: ({ adapter_detail, conditions }) =>
-        [adapter_detail?.summary, ...conditions.map(({ message, reason }) => message || reason)]
-          .filter(Boolean)
-          .join(" ") || null,
+      cell: ({ adapter_detail, conditions }) => {
+        const said = [
+          adapter_detail?.summary,
+          ...conditions.map(({ message, reason }) => message || reason),
+        ].filter(Boolean);
+        return said.length === 0 ? null : <Prose>{said.join(" ")}</Prose>;
+      },
       value: ({ adapter_detail }) => adapter_detail?.summary,
     },
     {

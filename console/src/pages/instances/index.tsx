@@ -13,6 +13,7 @@ import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Page } from "../../widgets/page.tsx";
+import { Prose } from "../../widgets/prose.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { sentence } from "../../widgets/words.ts";
 
@@ -103,7 +104,8 @@ const COLUMNS: readonly Column<AppInstance>[] = [
   {
     id: "says",
     header: "What the app says",
-    cell: ({ adapter_detail }) => adapter_detail?.summary ?? null,
+    cell: ({ adapter_detail }) =>
+      adapter_detail?.summary ? <Prose>{adapter_detail.summary}</Prose> : null,
     value: ({ adapter_detail }) => adapter_detail?.summary,
   },
   {

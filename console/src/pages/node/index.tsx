@@ -23,6 +23,7 @@ import { Copy, CopyBlock } from "../../widgets/copy.tsx";
 import { Machine as HeldBy } from "../../widgets/machine.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Later, Loaded, Page } from "../../widgets/page.tsx";
+import { Prose } from "../../widgets/prose.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { FactsPanel } from "./facts-panel.tsx";
 
@@ -96,7 +97,7 @@ function Machine({ node }: { readonly node: Schemas["Node"] }) {
                 "Nothing: it is free"
               ),
             },
-            { label: "Reason", value: node.status_reason || "–" },
+            { label: "Reason", value: <Prose>{node.status_reason || "–"}</Prose> },
             { label: "Since", value: <Moment at={node.created_at} /> },
           ]}
         />
