@@ -3,7 +3,7 @@
 Called by the operate room. Shows nothing the caller could not read here by id.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from gpuaas_contract.operate import (
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.states import StepState
 from gpuaas_platform.apps import rules
+from gpuaas_platform.apps.naming import instances_named, members_named
 from gpuaas_platform.apps.rows import InstanceRow, MemberRow, OperationRow
 from gpuaas_platform.apps.store import correlated, instances
 from gpuaas_platform.kernel.caller import Caller, Place
@@ -37,13 +38,16 @@ async def instances_correlated(conn: Connection, query: CorrelationQuery) -> lis
 async def members_correlated(conn: Connection, query: CorrelationQuery) -> list[Correlated]:
     """Members that work under a correlation id made or was about, as they are now."""
     rows = await correlated.correlated_read(conn, correlated.MEMBERS, query)
-    return [_member(row) for row in rows]
+    ids = [row["id"] for row in rows]
+    names = await members_named(conn, query.caller, ids) if ids else {}
+    return [_member(row, names) for row in rows]
 
 
 async def operations_correlated(conn: Connection, query: CorrelationQuery) -> list[Correlated]:
     """Operations asked for under a correlation id, with their attempts."""
     rows = await correlated.correlated_read(conn, correlated.OPERATIONS, query)
-    return [_operation(row) for row in rows]
+    names = await _targets_named(conn, query.caller, rows)
+    return [_operation(row, names) for row in rows]
 
 
 async def steps_correlated(conn: Connection, query: CorrelationQuery) -> list[Correlated]:
@@ -82,6 +86,15 @@ async def places_worked(
         row["id"]: (Place(row["org_id"], row["project_id"]), frozenset(row["correlation_ids"]))
         for row in rows
     }
+
+
+async def _targets_named(
+    conn: Connection, caller: Caller, operations: Sequence[Record]
+) -> dict[str, str]:
+    members = [row["member_id"] for row in operations if row["member_id"] is not None]
+    instances = [row["instance_id"] for row in operations if row["member_id"] is None]
+    named = await members_named(conn, caller, members) if members else {}
+    return named | (await instances_named(conn, caller, instances) if instances else {})
 
 
 async def _instance_seen(conn: Connection, caller: Caller, instance_id: str) -> InstanceRow | None:
@@ -174,11 +187,11 @@ def _instance(row: Record) -> Correlated:
     )
 
 
-def _member(row: Record) -> Correlated:
+def _member(row: Record, names: Mapping[str, str]) -> Correlated:
     return _entry(
         row,
         TimelineKind.MEMBER,
-        title=f"Member {row['id']} ({row['component_key']}) is {row['status']}.",
+        title=f"Member {names.get(row['id'], row['id'])} is {row['status']}.",
         links={
             "member": _link("app-members", row["id"]),
             "instance": _link("app-instances", row["instance_id"]),
@@ -188,14 +201,14 @@ def _member(row: Record) -> Correlated:
     )
 
 
-def _operation(row: Record) -> Correlated:
+def _operation(row: Record, names: Mapping[str, str]) -> Correlated:
     target = row["member_id"] or row["instance_id"]
-    attempts = f", attempt {row['attempt']} of {row['max_attempts']}"
+    stands = f"{row['status']}, attempt {row['attempt']} of {row['max_attempts']}"
     error = row["error"]
     return _entry(
         row,
         TimelineKind.OPERATION,
-        title=f"Operation {row['kind']} on {target} is {row['status']}{attempts}.",
+        title=f"Operation {row['kind']} of {names.get(target, target)} is {stands}.",
         actor=row["requested_by"],
         links={
             "operation": _link("operations", row["id"]),

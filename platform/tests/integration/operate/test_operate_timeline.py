@@ -35,6 +35,10 @@ async def test_an_incident_is_told_from_the_request_to_the_last_event(
     steps = {e["detail"]["operation_id"]: e for e in timeline["entries"] if e["kind"] == "step"}
     assert set(steps) == {requested["operation"]["id"]}
     assert timeline["trace_ids"] == [TRACE]
+    titles = {entry["title"] for entry in timeline["entries"]}
+    name = requested["instance"]["resource_name"]
+    assert f"Operation deploy of {name} is failed, attempt 1 of 3." in titles
+    assert any(one.startswith("Member hub on ") for one in titles), titles
     for entry in timeline["entries"]:
         assert entry["scope"] == {
             "kind": "project",
