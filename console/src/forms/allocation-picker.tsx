@@ -2,6 +2,7 @@
 
 import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
+import Link from "@cloudscape-design/components/link";
 import Pagination from "@cloudscape-design/components/pagination";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Table, { type TableProps } from "@cloudscape-design/components/table";
@@ -11,7 +12,9 @@ import { mayShare, seatsOf } from "../manifest/placement.ts";
 import { money, skuText } from "../manifest/price.ts";
 import { arrange, type Column, type Sorting } from "../widgets/arrange.ts";
 import { Empty } from "../widgets/empty.tsx";
+import { type NameOf, useInstanceNames } from "../widgets/instance-names.ts";
 import { ReadProblem } from "../widgets/page.tsx";
+import { Prose } from "../widgets/prose.tsx";
 import { type FormContext, useFormContext, type WidgetProps } from "./context.ts";
 import { list } from "./schema.ts";
 import { type Offer, useOffers } from "./use-offers.ts";
@@ -19,6 +22,7 @@ import { type Offer, useOffers } from "./use-offers.ts";
 export function AllocationPicker({ field, value, onChange, disabled }: WidgetProps) {
   const context = useFormContext();
   const offers = useOffers(context.place, context.instance);
+  const columns = columnsOf(useInstanceNames(context.place.project_id));
   const [text, setText] = useState("");
   const [sorting, setSorting] = useState<Sorting | null>(null);
   const [page, setPage] = useState(1);
@@ -28,7 +32,7 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
     ...offer,
     why: offer.why ?? takenBy(context, field.pointer, offer),
   }));
-  const shown = arrange(items, COLUMNS, text, sorting);
+  const shown = arrange(items, columns, text, sorting);
   const pages = Math.max(1, Math.ceil(shown.length / PAGE_SIZE));
   const current = Math.min(page, pages);
 
@@ -77,7 +81,7 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
             />
           )
         }
-        columnDefinitions={DEFINITIONS}
+        columnDefinitions={columns.map(definition)}
         {...(sorting === null ? {} : { sortingColumn: { sortingField: sorting.by } })}
         sortingDescending={sorting?.descending ?? false}
         onSortingChange={({ detail }) =>
@@ -129,33 +133,66 @@ const COLUMNS: readonly Column<Offer>[] = [
     cell: ({ allocation }) => allocation.region,
     value: ({ allocation }) => allocation.region,
   },
-  {
-    id: "why",
-    header: "Can be chosen",
-    minWidth: 200,
-    value: ({ why }) => why,
-    cell: ({ why }) =>
-      why === null ? (
-        <StatusIndicator type="success">Yes</StatusIndicator>
-      ) : (
-        <>
-          <StatusIndicator type="stopped">No</StatusIndicator>
-          <Box color="text-body-secondary">{why}</Box>
-        </>
-      ),
-  },
 ];
 
-const DEFINITIONS: readonly TableProps.ColumnDefinition<Offer>[] = COLUMNS.map(
-  ({ id, header, cell, rowHeader = false, minWidth }) => ({
+function columnsOf(instanceName: NameOf): readonly Column<Offer>[] {
+  const user = (id: string | null) => (id === null ? "" : `${instanceName(id)} ${id}`);
+  return [
+    ...COLUMNS,
+    {
+      id: "why",
+      header: "Can be chosen",
+      minWidth: 200,
+      value: ({ why, usedBy }) => why && `${why} ${user(usedBy)}`,
+      cell: (offer) => <Choosable offer={offer} instanceName={instanceName} />,
+    },
+  ];
+}
+
+interface ChoosableProps {
+  readonly offer: Offer;
+  readonly instanceName: NameOf;
+}
+
+/** What uses a machine is looked at beside the form: nothing that was filled in is lost. */
+function Choosable({ offer: { why, usedBy }, instanceName }: ChoosableProps) {
+  if (why === null) return <StatusIndicator type="success">Yes</StatusIndicator>;
+  return (
+    <>
+      <StatusIndicator type="stopped">No</StatusIndicator>
+      <Box color="text-body-secondary">
+        <Prose plain>{why}</Prose>{" "}
+        {usedBy !== null && (
+          <Link
+            href={`/instances/${usedBy}`}
+            external
+            externalIconAriaLabel="Opens in a new tab"
+            fontSize="inherit"
+          >
+            {instanceName(usedBy)}
+          </Link>
+        )}
+      </Box>
+    </>
+  );
+}
+
+function definition({
+  id,
+  header,
+  cell,
+  rowHeader = false,
+  minWidth,
+}: Column<Offer>): TableProps.ColumnDefinition<Offer> {
+  return {
     id,
     header,
     cell,
     isRowHeader: rowHeader,
     sortingField: id,
     ...(minWidth === undefined ? {} : { minWidth }),
-  }),
-);
+  };
+}
 
 /** What was chosen may stand on another page. */
 function Chosen({ offers }: { readonly offers: readonly Offer[] }) {

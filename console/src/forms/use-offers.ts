@@ -16,6 +16,8 @@ export interface Machine {
 export interface Offer extends Machine {
   /** Why it is not offered; null when it is. */
   readonly why: string | null;
+  /** The other instance, where that is why. */
+  readonly usedBy: string | null;
 }
 
 const MOST_PAGES = 10;
@@ -70,6 +72,7 @@ async function readOffers(
       allocation,
       sku,
       why: reason(allocation, instance) ?? denials(denied, allocation),
+      usedBy: otherUser(allocation, instance),
     }))
     .sort(byOffer);
 }
@@ -127,9 +130,14 @@ function reason(allocation: Allocation, instance: AppInstance | null): string | 
     return `It is ${status.replaceAll("_", " ")}${status_reason ? `: ${status_reason}` : ""}.`;
   }
   if (bound_instance_id === null) return null;
-  return bound_instance_id === instance?.id
+  return otherUser(allocation, instance) === null
     ? "It already carries a member of this instance."
-    : `Another instance uses it (${bound_instance_id}).`;
+    : "Another instance uses it.";
+}
+
+function otherUser(allocation: Allocation, instance: AppInstance | null): string | null {
+  const { status, bound_instance_id } = allocation;
+  return status !== "active" || bound_instance_id === instance?.id ? null : bound_instance_id;
 }
 
 type Denials = ReadonlyMap<string, string>;

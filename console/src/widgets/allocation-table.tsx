@@ -4,7 +4,7 @@ import Box from "@cloudscape-design/components/box";
 import Link from "@cloudscape-design/components/link";
 import type { ReactNode } from "react";
 import type { Allocation } from "../api/contract.ts";
-import type { Offer } from "../forms/use-offers.ts";
+import type { Machine } from "../forms/use-offers.ts";
 import type { LiveList } from "../live/use-list.ts";
 import { money, skuText } from "../manifest/price.ts";
 import { Copy } from "./copy.tsx";
@@ -15,7 +15,7 @@ import { Prose } from "./prose.tsx";
 import { Status } from "./status.tsx";
 
 interface AllocationTableProps {
-  readonly list: LiveList<Offer>;
+  readonly list: LiveList<Machine>;
   /** What the instances on them are called. */
   readonly instanceName: NameOf;
   readonly actions?: ReactNode;
@@ -40,7 +40,7 @@ export function AllocationTable(props: AllocationTableProps) {
   );
 }
 
-const columns = (nameOf: NameOf): readonly Column<Offer>[] => [
+const columns = (nameOf: NameOf): readonly Column<Machine>[] => [
   {
     id: "name",
     header: "Name",

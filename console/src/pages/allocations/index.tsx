@@ -44,7 +44,6 @@ export default function AllocationsPage({ params }: PageProps) {
       .map((allocation) => ({
         allocation,
         sku: skus.find(({ name }) => name === allocation.sku) ?? null,
-        why: null,
       })) ?? null;
   const instanceName = useInstanceNames(projectId);
   const place = { org_id: project?.org_id ?? null, project_id: projectId };
