@@ -9,12 +9,13 @@ import {
   calendar,
   type Day,
   dayText,
+  hoursNumber,
+  hoursText,
   type Measure,
   measureOf,
   namedDays,
   roundTop,
   SHOWN,
-  short,
 } from "./usage-scale.ts";
 import { count } from "./words.ts";
 
@@ -43,8 +44,16 @@ export function UsageDays({ days }: { readonly days: readonly Total[] }) {
           ariaLabels={{ tableLabel: "Usage by day" }}
           columnDefinitions={[
             { id: "day", header: "Day (UTC)", cell: ({ day }) => day, isRowHeader: true },
-            { id: "machines", header: "Machine hours", cell: (one) => short(one.machineHours) },
-            { id: "running", header: "App ran, hours", cell: (one) => short(one.runningHours) },
+            {
+              id: "machines",
+              header: "Machine hours",
+              cell: (one) => hoursNumber(one.machineHours),
+            },
+            {
+              id: "running",
+              header: "App ran, hours",
+              cell: (one) => hoursNumber(one.runningHours),
+            },
             { id: "amount", header: "Cost", cell: costText },
           ]}
         />
@@ -98,7 +107,7 @@ function Bar({ day, at, part }: BarProps) {
   const height = part === 0 ? 0 : Math.max(2, part * HEIGHT);
   return (
     <rect x={at + 0.15} y={HEIGHT - height} width={0.7} height={height} fill="currentColor">
-      <title>{`${day.day}: ${costText(day)}, ${short(day.machineHours)} machine hours`}</title>
+      <title>{`${day.day}: ${costText(day)}, ${hoursText(day.machineHours)} of machines`}</title>
     </rect>
   );
 }

@@ -19,6 +19,7 @@ export interface Measure {
 }
 
 export const SHOWN = 31;
+const LEAST_HOURS = 0.01;
 const DAY_MS = 86_400_000;
 
 export function measureOf(days: readonly Day[]): Measure {
@@ -27,7 +28,7 @@ export function measureOf(days: readonly Day[]): Measure {
     return {
       title: "Machine hours",
       of: ({ machineHours }) => machineHours,
-      text: (value) => `${short(value)} h`,
+      text: hoursText,
     };
   }
   return { title: "Cost", of: ({ amount }) => amount, text: (value) => money(value, currency) };
@@ -63,8 +64,20 @@ export function dayText(day: string): string {
   return DAY.format(Date.parse(day));
 }
 
-export function short(hours: number): string {
-  return String(Number(hours.toFixed(2)));
+/** "0.02 h", "731.25 h"; "12 s" where hours would say that it was nothing. */
+export function hoursText(hours: number): string {
+  if (!isLittle(hours)) return `${hoursNumber(hours)} h`;
+  const seconds = Math.round(hours * 3600);
+  return seconds === 0 ? "< 1 s" : `${seconds} s`;
+}
+
+/** The same under a heading that says hours. */
+export function hoursNumber(hours: number): string {
+  return isLittle(hours) ? `< ${LEAST_HOURS}` : String(Number(hours.toFixed(2)));
+}
+
+function isLittle(hours: number): boolean {
+  return hours > 0 && hours < LEAST_HOURS;
 }
 
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });

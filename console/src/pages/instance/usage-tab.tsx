@@ -20,6 +20,7 @@ import { Moment } from "../../widgets/moment.tsx";
 import { Loaded } from "../../widgets/page.tsx";
 import { elapsed } from "../../widgets/times.ts";
 import { UsageDays } from "../../widgets/usage-days.tsx";
+import { hoursText } from "../../widgets/usage-scale.ts";
 import { sentence } from "../../widgets/words.ts";
 import type { InstanceTabProps } from "./view.ts";
 
@@ -152,13 +153,13 @@ const COLUMNS: readonly Column<MachineUsage>[] = [
   {
     id: "hours",
     header: "Hours",
-    cell: (one) => hours(one.hours),
+    cell: (one) => hoursText(Number(one.hours)),
     value: (one) => Number(one.hours),
   },
   {
     id: "gpu_hours",
     header: "GPU hours",
-    cell: ({ gpu_hours }) => (Number(gpu_hours) === 0 ? null : hours(gpu_hours)),
+    cell: ({ gpu_hours }) => (Number(gpu_hours) === 0 ? null : hoursText(Number(gpu_hours))),
     value: ({ gpu_hours }) => Number(gpu_hours),
   },
   {
@@ -178,9 +179,4 @@ const COLUMNS: readonly Column<MachineUsage>[] = [
 
 function sums(amounts: Usage["amounts"]): string {
   return amounts.map(({ amount, currency }) => money(Number(amount), currency)).join(", ") || "–";
-}
-
-/** "0.02 h", "1.5 h", "731.25 h": what the platform counted, short. */
-function hours(exact: string | number): string {
-  return `${Number(Number(exact).toFixed(2))} h`;
 }

@@ -17,6 +17,7 @@ import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Loaded, Page } from "../../widgets/page.tsx";
 import { UsageDays } from "../../widgets/usage-days.tsx";
+import { hoursNumber } from "../../widgets/usage-scale.ts";
 import { sentence } from "../../widgets/words.ts";
 
 type Total = Schemas["UsageTotal"];
@@ -98,7 +99,7 @@ const COLUMNS: readonly Column<UsageRecord>[] = [
   {
     id: "quantity",
     header: "Hours",
-    cell: ({ quantity }) => String(Number(Number(quantity).toFixed(2))),
+    cell: ({ quantity }) => hoursNumber(Number(quantity)),
     value: ({ quantity }) => Number(quantity),
   },
   {

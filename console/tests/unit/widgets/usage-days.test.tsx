@@ -1,7 +1,13 @@
 import { render, screen } from "@testing-library/react";
 import { expect, it } from "vitest";
 import { UsageDays } from "../../../src/widgets/usage-days.tsx";
-import { calendar, namedDays, roundTop } from "../../../src/widgets/usage-scale.ts";
+import {
+  calendar,
+  hoursNumber,
+  hoursText,
+  namedDays,
+  roundTop,
+} from "../../../src/widgets/usage-scale.ts";
 
 const total = { unit: "node_hour", quantity: "2", currency: "EUR", amount: "3.20" };
 
@@ -9,6 +15,19 @@ it("ends its scale at a round number that nothing exceeds", () => {
   expect([0, 0.03, 1, 1.2, 4.9, 5.1, 730, 21.4].map(roundTop)).toEqual([
     1, 0.05, 1, 2, 5, 10, 1000, 50,
   ]);
+});
+
+it.each([
+  [0, "0 h", "0"],
+  [0.0001, "< 1 s", "< 0.01"],
+  [3 / 3600, "3 s", "< 0.01"],
+  [0.0099, "36 s", "< 0.01"],
+  [0.01, "0.01 h", "0.01"],
+  [1.504, "1.5 h", "1.5"],
+  [731.25, "731.25 h", "731.25"],
+])("says %d hours so that something is never nothing", (hours, alone, inColumn) => {
+  expect(hoursText(hours)).toBe(alone);
+  expect(hoursNumber(hours)).toBe(inColumn);
 });
 
 it("puts days where they are in the calendar, also those on which nothing was used", () => {
