@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import type { Panel } from "../../../src/api/contract.ts";
 import { RouterProvider } from "../../../src/app/router.tsx";
 import { ManifestPanel, type PanelScene } from "../../../src/widgets/panel.tsx";
+import { MANIFEST } from "../manifest/scene.ts";
 
 const boards = ["b10", "b9", "b3", "b2", "b1", "b7"].map((name, at) => ({ name, notes: at }));
 const scene = {
@@ -41,6 +42,23 @@ it("orders the rows of an app by what they are called, until a person does other
   expect(shown()).toEqual(["b10", "b9", "b3", "b2", "b1", "b7"]);
   await userEvent.type(screen.getByRole("searchbox"), "b1");
   expect(shown()).toEqual(["b10", "b1"]);
+});
+
+it("keeps the room of a picture before the code that draws it is there", () => {
+  const members = ["hand", "hand", "head"].map((component_key, at) => ({
+    id: `mem_${at}`,
+    allocation_id: `alloc_${at}`,
+    component_key,
+    status: "ready",
+    conditions: [],
+  }));
+  const picture = { kind: "topology", title: "Shape", source: "members" } as unknown as Panel;
+  const shownScene = { ...scene, members, manifest: MANIFEST, allocationName: String };
+  draw(picture, shownScene as unknown as PanelScene);
+  const frame = screen.getByRole("img", { name: /^Topology\. / });
+  expect(frame.childElementCount).toBe(0);
+  // Two rows, what is between them, and what is around.
+  expect(frame.style.height).toBe(`${2 * 104 + 24 + 60}px`);
 });
 
 it("leaves rows as the app has them where they are not called anything", () => {
