@@ -9,6 +9,7 @@ import { Problem } from "../api/problem.ts";
 import { backoffDelay } from "../live/backoff.ts";
 import { connection } from "../live/connection.ts";
 import { forgetReadings } from "../live/kept.ts";
+import { forgetNames } from "../live/names.ts";
 import { createStore } from "../live/store.ts";
 import { noticeAdd } from "./notices.ts";
 
@@ -47,6 +48,7 @@ export async function signOut(): Promise<void> {
     if (thrown.status !== 401) return noticeAdd(thrown);
   }
   forgetReadings();
+  forgetNames();
   session.set({ kind: "anonymous" });
 }
 

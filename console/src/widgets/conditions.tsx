@@ -14,7 +14,9 @@ export function Conditions({ conditions }: { readonly conditions: readonly Condi
     <SpaceBetween size="s">
       {conditions.map((condition) => (
         <Alert key={condition.type} type="warning" header={sentence(condition.type)}>
-          <Prose>{condition.message || condition.reason || ""}</Prose>
+          <div className="wrap-anywhere">
+            <Prose>{condition.message || condition.reason || ""}</Prose>
+          </div>
           {condition.next_action && <div>{nextActionText(condition.next_action)}</div>}
           <div>
             Since <Moment at={condition.since} />

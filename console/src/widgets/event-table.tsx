@@ -8,6 +8,7 @@ import { useList } from "../live/use-list.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
 import { Moment } from "./moment.tsx";
+import { findable, NamedInLine } from "./named.tsx";
 import { pageOf, Thing } from "./thing.tsx";
 
 export interface EventQuery {
@@ -73,11 +74,13 @@ const COLUMNS: readonly Column<CloudEvent>[] = [
     header: "Of what",
     cell: ({ subject, appinstanceid }) =>
       pageOf(subject) === null && appinstanceid ? (
-        <Thing id={appinstanceid}>{subject}</Thing>
+        <Thing id={appinstanceid}>
+          <NamedInLine id={subject} />
+        </Thing>
       ) : (
         <Thing id={subject} />
       ),
-    value: ({ subject }) => subject,
+    value: ({ subject }) => findable(subject),
   },
   {
     id: "correlation",

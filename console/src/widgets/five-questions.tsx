@@ -9,9 +9,9 @@ import Link from "@cloudscape-design/components/link";
 import type { Schemas } from "../api/contract.ts";
 import { Copy } from "./copy.tsx";
 import { failureText } from "./failure-text.ts";
-import { Machine } from "./machine.tsx";
 import { Prose } from "./prose.tsx";
 import { isUnreachable, Status } from "./status.tsx";
+import { Thing } from "./thing.tsx";
 import { sentence } from "./words.ts";
 
 type Diagnosis = Schemas["Diagnosis"];
@@ -69,7 +69,7 @@ function Member({ member }: { readonly member: Diagnosis["member"] | null }) {
   if (!member) return <>The instance as a whole</>;
   return (
     <>
-      {sentence(member.component_key)} on <Machine allocationId={member.allocation_id} />
+      {sentence(member.component_key)} on <Thing id={member.allocation_id} />
       <div>
         <Status word={member.status} />{" "}
         {isUnreachable(member.conditions ?? []) && <Status word="unreachable" />}

@@ -5,7 +5,9 @@ import Box from "@cloudscape-design/components/box";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { isJsonObject } from "../api/contract.ts";
 import { Copy, CopyBlock, CopyButton } from "./copy.tsx";
-import { isId, Prose } from "./prose.tsx";
+import { isId } from "./named.tsx";
+import { Prose } from "./prose.tsx";
+import { Thing } from "./thing.tsx";
 import { sentence } from "./words.ts";
 
 const DEEPEST = 6;
@@ -30,7 +32,12 @@ export function JsonView({ value, depth = 0, copies = false, name = "value" }: J
 function TextView({ text, copies, name }: { text: string; copies: boolean; name: string }) {
   if (text.includes("\n")) return <CopyBlock text={text} what={name} />;
   if (text === "") return <>–</>;
-  if (!copies) return <Prose>{text}</Prose>;
+  if (!copies)
+    return (
+      <div className="wrap-anywhere">
+        <Prose>{text}</Prose>
+      </div>
+    );
   if (isId(text)) return <NamedCopy id={text} what={name} />;
   return <Copy text={text} what={name} />;
 }
@@ -39,7 +46,7 @@ function TextView({ text, copies, name }: { text: string; copies: boolean; name:
 function NamedCopy({ id, what }: { readonly id: string; readonly what: string }) {
   return (
     <>
-      <CopyButton text={id} what={what} /> <Prose>{id}</Prose>
+      <CopyButton text={id} what={what} /> <Thing id={id} />
     </>
   );
 }

@@ -64,7 +64,9 @@ export function OperationFailure({ operation }: { readonly operation: Operation 
       header={ended ? "It failed" : `Attempt ${error.attempt} of ${max_attempts} failed`}
     >
       <SpaceBetween size="xs">
-        <Prose>{failureText(error)}</Prose>
+        <div className="wrap-anywhere">
+          <Prose>{failureText(error)}</Prose>
+        </div>
         <Box color="text-body-secondary" fontSize="body-s">
           <code>{error.code}</code> · {FAMILIES[error.family]} ·{" "}
           {error.instance_usable ? "the instance can still be used" : "the instance cannot be used"}
@@ -142,7 +144,7 @@ function drawn(step: Step, title: string, late: boolean): StepsProps.Step {
     details: (
       <>
         {step.message && (
-          <div>
+          <div className="wrap-anywhere">
             <Prose>{step.message}</Prose>
           </div>
         )}

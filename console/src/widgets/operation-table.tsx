@@ -10,6 +10,7 @@ import { Empty } from "./empty.tsx";
 import { failureText } from "./failure-text.ts";
 import type { NameOf } from "./instance-names.ts";
 import { Elapsed, Moment } from "./moment.tsx";
+import { findable } from "./named.tsx";
 import type { OnMachine } from "./operation-machine.ts";
 import { Prose } from "./prose.tsx";
 import { Status } from "./status.tsx";
@@ -95,7 +96,7 @@ function columns(
       id: "by",
       header: "By",
       cell: ({ requested_by }) => <Thing id={requested_by} />,
-      value: (one) => one.requested_by,
+      value: ({ requested_by }) => findable(requested_by),
     },
   ];
 }

@@ -1,12 +1,11 @@
 /** A sentence of the platform's or an app's: what it calls by an id is called by its name, and leads to its page;
  * its lines stay lines. Nothing in it is taken for markup. */
 
-import { MachineName } from "./machine.tsx";
+import { ID, Named } from "./named.tsx";
 import { Thing } from "./thing.tsx";
 
-/** As the platform makes them: what it is, and 26 characters. */
-const ID = /\b([a-z]+_[0-7][0-9a-hjkmnp-tv-z]{25})\b/;
-const EVERY_ID = new RegExp(ID, "g");
+/** Split at a group, the ids stand at the odd places. */
+const AT_IDS = new RegExp(`(${ID.source})`);
 
 interface ProseProps {
   readonly children: string;
@@ -15,8 +14,7 @@ interface ProseProps {
 }
 
 export function Prose({ children, plain = false }: ProseProps) {
-  // Split at a group, the ids stand at the odd places.
-  const parts = children.split(EVERY_ID).map((part, at) => ({ part, place: `${at}` }));
+  const parts = children.split(AT_IDS).map((part, at) => ({ part, place: `${at}` }));
   return (
     <span className="prose">
       {parts.map(({ part, place }, at) =>
@@ -26,12 +24,7 @@ export function Prose({ children, plain = false }: ProseProps) {
   );
 }
 
-/** Whether the whole text is an id. */
-export function isId(text: string): boolean {
-  return ID.exec(text)?.[0] === text;
-}
-
 function Mention({ id, plain }: { readonly id: string; readonly plain: boolean }) {
-  const name = id.startsWith("alloc_") ? <MachineName allocationId={id} /> : id;
+  const name = <Named id={id} />;
   return plain ? name : <Thing id={id}>{name}</Thing>;
 }

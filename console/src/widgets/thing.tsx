@@ -2,6 +2,7 @@
 
 import Link from "@cloudscape-design/components/link";
 import type { ReactNode } from "react";
+import { NamedInLine } from "./named.tsx";
 
 const PAGES: Readonly<Record<string, (id: string) => string>> = {
   org: (id) => `/tenants/${id}`,
@@ -24,11 +25,11 @@ export function pageOf(id: string): string | null {
 
 interface ThingProps {
   readonly id: string;
-  /** Shown in place of the id. */
+  /** Shown in place of its name. */
   readonly children?: ReactNode;
 }
 
-export function Thing({ id, children = id }: ThingProps) {
+export function Thing({ id, children = <NamedInLine id={id} /> }: ThingProps) {
   const page = pageOf(id);
   return page === null ? children : <Link href={page}>{children}</Link>;
 }

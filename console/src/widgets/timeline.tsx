@@ -5,6 +5,8 @@ import type { Schemas } from "../api/contract.ts";
 import { type Live, type LiveArguments, useLive } from "../live/use-live.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
+import { findable } from "./named.tsx";
+import { Prose } from "./prose.tsx";
 import { Status } from "./status.tsx";
 import { Thing } from "./thing.tsx";
 import { exact, timeOfDay } from "./times.ts";
@@ -87,22 +89,36 @@ const COLUMNS: readonly Column<Entry>[] = [
   {
     id: "title",
     header: "What",
-    cell: ({ id, title }) => <Thing id={id}>{title}</Thing>,
+    cell: ({ id, title }) => (
+      <div className="wrap-anywhere">
+        <Thing id={id}>
+          <Prose plain>{title}</Prose>
+        </Thing>
+      </div>
+    ),
     value: ({ title, id }) => `${title} ${id}`,
     rowHeader: true,
+    minWidth: 260,
   },
-  { id: "kind", header: "Kind", cell: ({ kind }) => sentence(kind), value: ({ kind }) => kind },
+  {
+    id: "kind",
+    header: "Kind",
+    cell: ({ kind }) => sentence(kind),
+    value: ({ kind }) => kind,
+    minWidth: 100,
+  },
   {
     id: "status",
     header: "Status",
     cell: ({ status, kind }) =>
       status && <Status word={status} work={kind === "operation" || kind === "step"} />,
     value: ({ status }) => status,
+    minWidth: 120,
   },
   {
     id: "actor",
     header: "By",
     cell: ({ actor }) => actor && <Thing id={actor} />,
-    value: ({ actor }) => actor,
+    value: ({ actor }) => actor && findable(actor),
   },
 ];

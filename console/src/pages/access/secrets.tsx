@@ -12,6 +12,7 @@ import { useList } from "../../live/use-list.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
+import { findable } from "../../widgets/named.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { Thing } from "../../widgets/thing.tsx";
 
@@ -133,7 +134,7 @@ const COLUMNS: readonly Column<Secret>[] = [
     id: "by",
     header: "By",
     cell: ({ created_by }) => <Thing id={created_by} />,
-    value: ({ created_by }) => created_by,
+    value: ({ created_by }) => findable(created_by),
   },
   {
     id: "until",

@@ -17,6 +17,7 @@ import { CopyBlock } from "../../widgets/copy.tsx";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
+import { findable } from "../../widgets/named.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { Thing } from "../../widgets/thing.tsx";
 
@@ -164,7 +165,7 @@ const COLUMNS: readonly Column<Grant>[] = [
     id: "who",
     header: "For",
     cell: ({ created_by }) => <Thing id={created_by} />,
-    value: ({ created_by }) => created_by,
+    value: ({ created_by }) => findable(created_by),
     rowHeader: true,
   },
   {

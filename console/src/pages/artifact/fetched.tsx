@@ -9,6 +9,8 @@ import { concernsArtifacts } from "../../widgets/artifacts.tsx";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
+import { findable } from "../../widgets/named.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 
 type Delivery = Schemas["ArtifactDelivery"];
 
@@ -40,10 +42,8 @@ const COLUMNS: readonly Column<Delivery>[] = [
   {
     id: "allocation",
     header: "Machine",
-    cell: ({ allocation_id }) => (
-      <Link href={`/allocations/${allocation_id}`}>{allocation_id}</Link>
-    ),
-    value: (one) => one.allocation_id,
+    cell: ({ allocation_id }) => <Thing id={allocation_id} />,
+    value: ({ allocation_id }) => findable(allocation_id),
     rowHeader: true,
   },
   {

@@ -18,6 +18,7 @@ import { Copy } from "../../widgets/copy.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Loaded, Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 import { bytes } from "../../widgets/words.ts";
 import { ArtifactDialog, CHANGES, type Change, TITLES } from "./change.tsx";
 import { Fetched } from "./fetched.tsx";
@@ -125,7 +126,7 @@ function Facts({ artifact }: { readonly artifact: Artifact }) {
           },
           { label: "Vouched for by", value: key_id ?? "No key" },
           { label: "Published", value: <Moment at={artifact.published_at} /> },
-          { label: "By", value: artifact.created_by },
+          { label: "By", value: <Thing id={artifact.created_by} /> },
           {
             label: "Correlation id",
             value: (

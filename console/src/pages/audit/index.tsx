@@ -20,6 +20,7 @@ import { type ListArguments, readListAhead, useList } from "../../live/use-list.
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
+import { findable } from "../../widgets/named.tsx";
 import { Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { Thing } from "../../widgets/thing.tsx";
@@ -196,17 +197,17 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
     id: "actor",
     header: "Who",
     cell: ({ actor_id }) => <Thing id={actor_id} />,
-    value: ({ actor_id }) => actor_id,
+    value: ({ actor_id }) => findable(actor_id),
   },
   {
     id: "target",
     header: "On what",
     cell: ({ target_kind, target_id }) => (
-      <>
+      <span className="one-line">
         {sentence(target_kind)} <Thing id={target_id} />
-      </>
+      </span>
     ),
-    value: ({ target_kind, target_id }) => `${target_kind} ${target_id}`,
+    value: ({ target_kind, target_id }) => `${target_kind} ${findable(target_id)}`,
   },
   {
     id: "reason",

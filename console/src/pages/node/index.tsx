@@ -9,7 +9,7 @@ import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
-import type { Schemas } from "../../api/contract.ts";
+import type { CloudEvent, Schemas } from "../../api/contract.ts";
 import { Problem } from "../../api/problem.ts";
 import { useCan } from "../../app/access.ts";
 import type { PageProps } from "../../app/router.tsx";
@@ -20,11 +20,11 @@ import { useLive } from "../../live/use-live.ts";
 import { gpusText, skuText } from "../../manifest/price.ts";
 import { Conditions } from "../../widgets/conditions.tsx";
 import { Copy, CopyBlock } from "../../widgets/copy.tsx";
-import { Machine as HeldBy } from "../../widgets/machine.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Later, Loaded, Page } from "../../widgets/page.tsx";
 import { Prose } from "../../widgets/prose.tsx";
 import { Status } from "../../widgets/status.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 import { FactsPanel } from "./facts-panel.tsx";
 
 const EVERY_MS = 5_000;
@@ -33,27 +33,28 @@ const ABSENT = "agent_absent";
 export default function NodePage({ params }: PageProps) {
   const id = params.node_id ?? "";
   const path = { node_id: id };
+  const on = ({ subject }: CloudEvent) => subject === id;
   const node = useLive(
     `node:${id}`,
     (signal) => call(api.GET("/api/v1/nodes/{node_id}", { params: { path }, signal })),
-    { everyMs: EVERY_MS },
+    { on, everyMs: EVERY_MS },
   );
   const agent = useLive(
     `agent:${id}`,
     (signal) =>
       unlessAbsent(call(api.GET("/api/v1/nodes/{node_id}/agent", { params: { path }, signal }))),
-    { everyMs: EVERY_MS },
+    { on, everyMs: EVERY_MS },
   );
   const access = useLive(
     `access:${id}`,
     (signal) => call(api.GET("/api/v1/nodes/{node_id}/access", { params: { path }, signal })),
-    { everyMs: EVERY_MS },
+    { on, everyMs: EVERY_MS },
   );
   const facts = useLive(
     `facts:${id}`,
     (signal) =>
       unlessAbsent(call(api.GET("/api/v1/nodes/{node_id}/facts", { params: { path }, signal }))),
-    { everyMs: EVERY_MS, later: true },
+    { on, everyMs: EVERY_MS, later: true },
   );
   const absent = (node.value?.conditions ?? []).some(({ type }) => type === ABSENT);
   return (
@@ -91,11 +92,7 @@ function Machine({ node }: { readonly node: Schemas["Node"] }) {
             { label: "Address", value: <Copy text={node.address} what="the address" /> },
             {
               label: "Held as",
-              value: node.allocation_id ? (
-                <HeldBy allocationId={node.allocation_id} />
-              ) : (
-                "Nothing: it is free"
-              ),
+              value: node.allocation_id ? <Thing id={node.allocation_id} /> : "Nothing: it is free",
             },
             { label: "Reason", value: <Prose>{node.status_reason || "–"}</Prose> },
             { label: "Since", value: <Moment at={node.created_at} /> },

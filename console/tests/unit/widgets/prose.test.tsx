@@ -2,29 +2,33 @@ import { render, screen } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { beforeEach, expect, it } from "vitest";
 import type { Operation } from "../../../src/api/contract.ts";
-import { forgetReadings } from "../../../src/live/kept.ts";
+import { forgetNames } from "../../../src/live/names.ts";
 import { JsonView } from "../../../src/widgets/json-view.tsx";
+import { isId } from "../../../src/widgets/named.tsx";
 import { OperationFailure } from "../../../src/widgets/operation-steps.tsx";
-import { isId, Prose } from "../../../src/widgets/prose.tsx";
-import { type FakePlatform, fakePlatform, json } from "../fake-platform.ts";
+import { Prose } from "../../../src/widgets/prose.tsx";
+import { fakePlatform, json } from "../fake-platform.ts";
 
 const MACHINE = "alloc_01m7jcn25kejz69892sne3zhs3";
 const OPERATION = "op_01m7jcn25kejz69892sne3zhs4";
 const MEMBER = "mem_01m7jcn25kejz69892sne3zhs5";
-let platform: FakePlatform;
-
 beforeEach(() => {
-  forgetReadings();
-  platform = fakePlatform();
-  platform.on(`GET /api/v1/allocations/${MACHINE}`, () => json(200, { id: MACHINE, name: "n4" }));
+  forgetNames();
+  const platform = fakePlatform();
+  const items = [
+    { id: MACHINE, name: "n4" },
+    { id: OPERATION, name: "add_worker" },
+    { id: MEMBER, name: "worker on n4" },
+  ];
+  platform.on("GET /api/v1/names", () => json(200, { items }));
 });
 
-it("calls a machine by its name, and leads to what has a page", async () => {
+it("calls things by their names, and leads to what has a page", async () => {
   render(<Prose>{`${OPERATION} left ${MEMBER} on ${MACHINE}.`}</Prose>);
   const machine = await screen.findByRole("link", { name: "n4" });
   expect(machine.getAttribute("href")).toBe(`/allocations/${MACHINE}`);
   expect(screen.getAllByRole("link")).toHaveLength(2);
-  expect(document.querySelector(".prose")?.textContent).toBe(`${OPERATION} left ${MEMBER} on n4.`);
+  expect(document.querySelector(".prose")?.textContent).toBe("Add worker left worker on n4 on n4.");
 });
 
 it("has no link where it stands in one", async () => {
