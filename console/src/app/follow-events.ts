@@ -1,5 +1,5 @@
-/** Keeps the stream of events open for whoever is signed in: of the project they work in. Used by the
- * shell alone. */
+/** Keeps the stream of events open for whoever is signed in: of the project they work in, and of what is of
+ * no project, as its tenant's entitlements and, for operators, nodes. Used by the shell alone. */
 
 import { useEffect } from "react";
 import { followEvents } from "../live/events.ts";
@@ -12,8 +12,8 @@ export function useFollowEvents(): void {
   const projectId = useProject()?.id ?? null;
   useEffect(() => {
     if (!signedIn) return;
-    const query = projectId === null ? "" : `?${new URLSearchParams({ project_id: projectId })}`;
-    return followEvents(query, (problem) => {
+    const place = projectId === null ? {} : { project_id: projectId, above: "true" };
+    return followEvents(`?${new URLSearchParams(place)}`, (problem) => {
       // Without the permission to read events pages live by reading now and then.
       if (problem.status === 401) void sessionRead();
     });

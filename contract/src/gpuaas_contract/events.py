@@ -102,6 +102,10 @@ class EventStreamQuery(EventFilter):
         int | None,
         Field(ge=0, description="Begin behind this sequence; the header Last-Event-ID wins"),
     ] = None
+    above: Annotated[
+        bool,
+        Field(description="With `project_id`: also what is of no project, but of its surroundings"),
+    ] = False
 
 
 class StreamGap(Model):

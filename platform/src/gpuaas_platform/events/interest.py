@@ -13,6 +13,8 @@ class Interest:
 
     wanted: EventFilter
     reach: Reach
+    above: bool = False
+    """With a project: what is of no project too."""
 
     def takes(self, frame: Frame) -> bool:
         """Whether this event is wanted and may be seen."""
@@ -27,12 +29,16 @@ class Interest:
         if wanted.type and not type_taken(wanted.type, frame.type):
             return False
         return (
-            (wanted.project_id is None or wanted.project_id == frame.project_id)
+            self._of_project(frame.project_id)
             and (wanted.org_id is None or wanted.org_id == frame.org_id)
             and (wanted.app_slug is None or wanted.app_slug == frame.app_slug)
             and (wanted.app_instance_id is None or wanted.app_instance_id == frame.app_instance_id)
             and (wanted.correlation_id is None or wanted.correlation_id == frame.correlation_id)
         )
+
+    def _of_project(self, project_id: str | None) -> bool:
+        wanted = self.wanted.project_id
+        return wanted is None or wanted == project_id or (self.above and project_id is None)
 
 
 def type_taken(prefixes: list[str], event_type: str) -> bool:

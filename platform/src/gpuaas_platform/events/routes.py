@@ -8,7 +8,6 @@ from gpuaas_contract.common import Page
 from gpuaas_contract.events import (
     EVENT_STREAM_MEDIA_TYPE,
     CloudEvent,
-    EventFilter,
     EventListQuery,
     EventStreamQuery,
 )
@@ -50,5 +49,4 @@ async def event_stream(
 ) -> Response:
     """Events as they happen, behind `Last-Event-ID` or `after` where given."""
     after = int(last_event_id) if last_event_id else query.after
-    wanted = EventFilter.model_validate(query.model_dump(include=set(EventFilter.model_fields)))
-    return await service.event_stream(call, request, wanted, after)
+    return await service.event_stream(call, request, query, after)

@@ -1,10 +1,12 @@
 """Rules of reading events: who sees which, where a stream begins."""
 
+from dataclasses import replace
+
 import msgspec
 from fastapi import Request, Response
 
 from gpuaas_contract.errors import ErrorCode
-from gpuaas_contract.events import EventFilter, EventListQuery, StreamGap
+from gpuaas_contract.events import EventFilter, EventListQuery, EventStreamQuery, StreamGap
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.events.envelope import cloud_event, source_of
 from gpuaas_platform.events.interest import Interest
@@ -19,7 +21,7 @@ from gpuaas_platform.kernel.problems import PlatformError
 
 async def event_list(call: Call, query: EventListQuery) -> Response:
     """One page: newest first, or on from `after` in the order of the sequence."""
-    wanted = EventFilter.model_validate(query.model_dump(include=set(EventFilter.model_fields)))
+    wanted = _filter(query)
     span = _span(query)
     async with call.db.connection() as conn:
         rows = await sequence.events_list(conn, _interest(call.caller, wanted), span)
@@ -33,19 +35,27 @@ async def event_list(call: Call, query: EventListQuery) -> Response:
 
 
 async def event_stream(
-    call: Call, request: Request, wanted: EventFilter, after: int | None
+    call: Call, request: Request, query: EventStreamQuery, after: int | None
 ) -> Response:
     """A stream of what the caller may read, behind `after` or from now on."""
     platform = call.platform
     hub = hub_of(platform)
     hub.admit(call.caller.id)
-    interest = _interest(call.caller, wanted)
+    interest = _streamed(call.caller, query)
     after, gap = await _begin(platform, after)
 
     async def recheck() -> Interest:
-        return _interest(await platform.authenticate(platform, request), wanted)
+        return _streamed(await platform.authenticate(platform, request), query)
 
     return EventStream(hub, Opening(call.caller.id, interest, after, gap), recheck)
+
+
+def _streamed(caller: Caller, query: EventStreamQuery) -> Interest:
+    return replace(_interest(caller, _filter(query)), above=query.above)
+
+
+def _filter(query: EventFilter) -> EventFilter:
+    return EventFilter.model_validate(query.model_dump(include=set(EventFilter.model_fields)))
 
 
 def _interest(caller: Caller, wanted: EventFilter) -> Interest:

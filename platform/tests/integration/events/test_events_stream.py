@@ -124,6 +124,33 @@ async def test_filters_hold_live_behind_and_in_lists(
     assert [e["data"]["n"] for e in oldest["items"]] == expected
 
 
+async def test_a_project_with_its_surroundings(platform: Platform, callers: Callers) -> None:
+    """What is of no project comes along, as far as its reader may read it; no other project's."""
+    places = [PROJECT, OTHER_PROJECT, OTHER_ORG, Place(ORG), Place()]
+    expected = {"project": [0], "tenant": [0, 3], "platform": [0, 3, 4]}
+    tokens = {
+        "project": callers.add(RoleName.PROJECT_VIEWER, PROJECT),
+        "tenant": callers.add(RoleName.TENANT_ADMIN, Place(ORG)),
+        "platform": callers.add(RoleName.PLATFORM_ADMIN),
+    }
+    query = {"project_id": str(PROJECT.project_id), "above": "true"}
+    async with listening(platform) as url, AsyncExitStack() as stack:
+        readers = {
+            who: await stack.enter_async_context(stream(url, token, **query))
+            for who, token in tokens.items()
+        }
+        await _live(platform, 3)
+        for number, place in enumerate([*places, PROJECT]):
+            await happen(platform, place, data={"n": number})
+        for who, token in tokens.items():
+            wanted = [*expected[who], len(places)]
+            live = await readers[who].take(len(wanted))
+            assert [message["data"]["n"] for message in live] == wanted
+            behind = await stack.enter_async_context(stream(url, token, after=0, **query))
+            resumed = await behind.take(len(wanted))
+            assert [message["data"]["n"] for message in resumed] == wanted
+
+
 async def test_a_stream_resumes_behind_the_last_id(platform: Platform, callers: Callers) -> None:
     token = callers.add(RoleName.PROJECT_VIEWER, PROJECT)
     await happen(platform, count=10)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from gpuaas_contract.events import EventFilter
 from gpuaas_platform.events.interest import Interest
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.listing import Conditions, Kind, Listing, listing_sql
@@ -70,7 +69,7 @@ async def events_list(conn: Connection, interest: Interest, span: Span) -> list[
     """Events somebody wants and may read, in order or newest first."""
     conditions = Conditions()
     kind = _kind_add(conditions, interest.wanted.type)
-    narrow = _conditions_add(conditions, interest.wanted)
+    narrow = _conditions_add(conditions, interest)
     conditions.add_given("seq > {}", span.after)
     conditions.add_given("seq <= {}", span.up_to)
     listing = Listing("events", "seq", span.limit, span.descending, narrow, kind)
@@ -127,13 +126,15 @@ def _kind_add(conditions: Conditions, prefixes: list[str]) -> Kind | None:
     return Kind("type", text)
 
 
-def _conditions_add(conditions: Conditions, wanted: EventFilter) -> bool:
+def _conditions_add(conditions: Conditions, interest: Interest) -> bool:
     """Add what is asked for; says whether an index leads to few rows."""
+    wanted = interest.wanted
     conditions.add_given("app_slug = {}", wanted.app_slug)
+    project = "(project_id = {} OR project_id IS NULL)" if interest.above else "project_id = {}"
     return any(
         [
             conditions.add_given("org_id = {}", wanted.org_id),
-            conditions.add_given("project_id = {}", wanted.project_id),
+            conditions.add_given(project, wanted.project_id),
             conditions.add_given("app_instance_id = {}", wanted.app_instance_id),
             conditions.add_given("correlation_id = {}", wanted.correlation_id),
         ]
