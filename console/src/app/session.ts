@@ -12,6 +12,7 @@ import { forgetReadings } from "../live/kept.ts";
 import { forgetNames } from "../live/names.ts";
 import { createStore } from "../live/store.ts";
 import { noticeAdd } from "./notices.ts";
+import { forgetTitles } from "./page-title.ts";
 
 export type Session =
   | { readonly kind: "unknown" }
@@ -49,6 +50,7 @@ export async function signOut(): Promise<void> {
   }
   forgetReadings();
   forgetNames();
+  forgetTitles();
   session.set({ kind: "anonymous" });
 }
 

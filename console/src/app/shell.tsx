@@ -122,7 +122,6 @@ const Links = memo(SideNavigation);
 function Breadcrumbs() {
   const project = useProject();
   const current = useStore(session);
-  const { route } = useRoute();
   const [section, ...inside] = useTrail();
   const items = navigationOf("who" in current ? current.who : null, project);
   // A page that is not offered to this person does not lead to where they are.
@@ -133,23 +132,19 @@ function Breadcrumbs() {
   const place = inProject
     ? [{ text: project.display_name, href: `/projects/${project.id}/instances` }]
     : [];
-  return <Trail steps={[home, ...place, ...trail]} named={route.within !== undefined} />;
+  return <Trail steps={[home, ...place, ...trail]} />;
 }
 
 interface Step {
   readonly text: string;
   readonly href: string;
-}
-
-interface TrailProps {
-  readonly steps: readonly Step[];
-  /** The page is of one thing among others: the trail ends with what that is called. */
-  readonly named: boolean;
+  /** The page is of one thing among others of its kind: it goes by what that is called. */
+  readonly named?: boolean;
 }
 
 /** Own, because it is drawn with every page: the design system's draws itself twice, to measure itself, which took
  * a tenth of a page's time. */
-function Trail({ steps, named }: TrailProps) {
+function Trail({ steps }: { readonly steps: readonly Step[] }) {
   const here = steps.at(-1);
   return (
     <nav aria-label="Breadcrumbs">
@@ -157,9 +152,13 @@ function Trail({ steps, named }: TrailProps) {
         {steps.map((step) => (
           <li key={`${step.href} ${step.text}`}>
             {step === here ? (
-              <span aria-current="page">{named ? <Named kind={step.text} /> : step.text}</span>
+              <span aria-current="page">
+                <StepName step={step} />
+              </span>
             ) : (
-              <Link href={step.href}>{step.text}</Link>
+              <Link href={step.href}>
+                <StepName step={step} />
+              </Link>
             )}
           </li>
         ))}
@@ -169,9 +168,9 @@ function Trail({ steps, named }: TrailProps) {
 }
 
 /** What the page calls the thing it shows; what kind of thing it is until then. */
-function Named({ kind }: { readonly kind: string }) {
-  const { pathname } = useLocation();
-  return useTitleOf(pathname) ?? kind;
+function StepName({ step: { text, href, named = false } }: { readonly step: Step }) {
+  const title = useTitleOf(href);
+  return named && title !== null ? title : text;
 }
 
 /** The pages that lead to the one that is shown, and itself; what is not in the address is in the project
@@ -182,7 +181,7 @@ function useTrail(): readonly Step[] {
   const known = { ...(project === null ? {} : { project_id: project.id }), ...params };
   return trailOf(routes, route).flatMap((one) => {
     const href = addressOf(one, known);
-    return href === null ? [] : [{ text: one.title, href }];
+    return href === null ? [] : [{ text: one.title, href, named: one.within !== undefined }];
   });
 }
 

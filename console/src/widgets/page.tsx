@@ -6,8 +6,8 @@ import ContentLayout from "@cloudscape-design/components/content-layout";
 import Header from "@cloudscape-design/components/header";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import Spinner from "@cloudscape-design/components/spinner";
-import { type ReactNode, useContext, useDeferredValue, useEffect, useLayoutEffect } from "react";
-import { tellTitle } from "../app/page-title.ts";
+import { type ReactNode, useContext, useDeferredValue, useEffect } from "react";
+import { useTellTitle } from "../app/page-title.ts";
 import { useLocation } from "../app/router.tsx";
 import { DrawingContext, useDrawing, waitAhead } from "../live/ahead.ts";
 import type { Live } from "../live/use-live.ts";
@@ -42,7 +42,7 @@ export function Page({ title, info, description, actions, children }: PageProps)
  * question mark draws nothing else. */
 function Titled({ title }: { readonly title: string }) {
   const { pathname } = useLocation();
-  useLayoutEffect(() => tellTitle(pathname, title), [pathname, title]);
+  useTellTitle(pathname, title);
   useEffect(() => {
     document.title = `${title} · GPUaaS`;
   }, [title]);

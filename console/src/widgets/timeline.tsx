@@ -98,7 +98,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     ),
     value: ({ title, id }) => `${title} ${id}`,
     rowHeader: true,
-    minWidth: 260,
+    minWidth: 360,
   },
   {
     id: "kind",

@@ -7,7 +7,7 @@ from typing import Any
 
 from console_ground import MEMBER, OWNER, Ground, publish, template_manifest
 from page_facts import fact
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Page, expect
 
 
 async def test_the_target_workflow_by_clicks(visit: Any, site: Ground, picture: Any) -> None:
@@ -17,6 +17,7 @@ async def test_the_target_workflow_by_clicks(visit: Any, site: Ground, picture: 
     await expect(page.get_by_role("link", name="Web service", exact=True)).to_be_visible()
     await picture(page, "catalog")
     await _begin(page, "inference")
+    await _trail_ends(page, "Catalog", "Web service", "Deploy Web service")
     await picture(page, "deploy")
     await page.get_by_role("radio", name="gpu-01").click()
     await page.get_by_role("button", name="Next").click()
@@ -32,6 +33,8 @@ async def test_the_target_workflow_by_clicks(visit: Any, site: Ground, picture: 
     await _healthy(page)
     named = [one for one in _instances(site) if one["resource_name"] == "inference"]
     assert len(named) == 1
+    await _trail_ends(page, "Vision", "Instances", "inference")
+    await _told_who_uses(await visit(OWNER), site, machine="gpu-01", instance="inference")
 
     other = await visit(MEMBER)
     await other.goto(page.url.removeprefix(site.home))
@@ -91,6 +94,10 @@ async def test_a_failed_deploy_is_recovered_by_its_buttons(
     await page.get_by_role("link", name=re.compile("^web-")).first.click()
     await page.wait_for_url("**/correlations/**")
     await expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
+    timeline = page.get_by_role("table", name="Timeline")
+    request = timeline.get_by_role("row", name="POST /api/v1/projects/Vision/app-instances")
+    await expect(request.get_by_text("Olga Owner")).to_be_in_viewport(ratio=1)
+    await expect(timeline.get_by_text(re.compile("(user|proj)_"))).to_have_count(0)
     await picture(page, "correlation")
 
 
@@ -224,6 +231,27 @@ async def _named(page: Page, name: str) -> None:
     await page.get_by_role("textbox", name="Name").fill(name)
     await page.get_by_role("button", name="Next").click()
     await expect(page.get_by_role("heading", name="Configure")).to_be_visible()
+
+
+async def _trail_ends(page: Page, *steps: str) -> None:
+    trail = page.get_by_role("navigation", name="Breadcrumbs").get_by_role("listitem")
+    await expect(trail.last).to_have_text(steps[-1])
+    assert (await trail.all_inner_texts())[-len(steps) :] == list(steps)
+
+
+async def _told_who_uses(page: Page, site: Ground, *, machine: str, instance: str) -> None:
+    """What stands in the way is looked at beside the wizard, which keeps what was typed."""
+    await page.goto(f"/projects/{site.project_id}/catalog/template/deploy")
+    await _named(page, "beside")
+    row = page.get_by_role("row", name=machine)
+    await expect(row.get_by_text("Another instance uses it.")).to_be_visible()
+    async with page.expect_popup() as opened:
+        await row.get_by_role("link", name=instance).click()
+    beside = await opened.value
+    await expect(beside.get_by_role("heading", name=instance, level=1)).to_be_visible()
+    await beside.close()
+    await page.get_by_role("button", name="Previous").click()
+    await expect(page.get_by_role("textbox", name="Name")).to_have_value("beside")
 
 
 async def _healthy(page: Page) -> None:

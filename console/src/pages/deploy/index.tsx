@@ -6,6 +6,7 @@ import { api, asProblem, call } from "../../api/client.ts";
 import type { JsonObject, Manifest, Schemas } from "../../api/contract.ts";
 import type { FieldError, Problem } from "../../api/problem.ts";
 import { noticeDone } from "../../app/notices.ts";
+import { useTellTitle } from "../../app/page-title.ts";
 import { useProject } from "../../app/place.ts";
 import { navigate, type PageProps } from "../../app/router.tsx";
 import { session } from "../../app/session.ts";
@@ -28,6 +29,10 @@ type Form = Schemas["OperationForm"];
 export default function DeployPage({ params }: PageProps) {
   const { project_id: projectId = "", slug = "" } = params;
   const app = useProjectApp(projectId, slug);
+  useTellTitle(
+    `/projects/${projectId}/catalog/${encodeURIComponent(slug)}`,
+    app.value?.display_name ?? null,
+  );
   const current = useStore(session);
   if (!("who" in current)) return null;
   const key = draftKey(current.who.id, projectId, slug);

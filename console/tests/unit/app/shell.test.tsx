@@ -59,6 +59,7 @@ it("ends the trail and the window's name with what the page calls its thing", as
   expect(await trail.findByText("Not found")).toBeDefined();
   expect(trail.queryByText("Contoso")).toBeNull();
   await act(async () => navigate("/home"));
+  expect(trail.queryByText("Contoso")).toBeNull();
   // A page that is alone of its kind keeps its place's name, whatever it greets with.
   expect(await screen.findByRole("heading", { level: 1, name: "Hello, Ada" })).toBeDefined();
   expect(trail.getByText("Home").getAttribute("aria-current")).toBe("page");
