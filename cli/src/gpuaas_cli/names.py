@@ -1,14 +1,15 @@
-"""Names people use, turned into ids: `--project research`, `gpuaas instance show alpha`.
+"""Names people use, turned into ids: `--project research`, `gpuaas instance show alpha`; and back.
 
 What looks like an id is taken as one, without a question to the platform.
 """
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from gpuaas_cli.session import NoSuchName, Session, Stop
+from gpuaas_sdk import NotFoundError, TemporaryError, UnreachableError
 
 _ID = re.compile(r"^[a-z]{2,8}_[0-9a-z]{16,}$")
 
@@ -39,6 +40,8 @@ _NOUNS = {
     "secret_id": "runtime-secret",
 }
 _GONE = {"deleted", "released", "removed"}
+_MENTIONED = re.compile(r"\b[a-z]{2,8}_[0-9a-z]{26}\b")
+_AT_ONCE = 100
 
 
 async def project_id(session: Session) -> str:
@@ -83,3 +86,28 @@ async def things(session: Session, path: str) -> AsyncIterator[dict[str, Any]]:
         cursor = page.get("next_cursor")
         if cursor is None:
             return
+
+
+class Known:
+    """What people call the things whose ids stand in what is shown to them; asked for once each."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    async def ask(self, session: Session, texts: Iterable[str]) -> None:
+        """Learn the names of what these texts mention, as far as the caller may know them."""
+        mentioned = (one for text in texts for one in _MENTIONED.findall(text))
+        new = [one for one in dict.fromkeys(mentioned) if one not in self._names]
+        for first in range(0, len(new), _AT_ONCE):
+            ids = new[first : first + _AT_ONCE]
+            try:
+                items = (await session.read("/names", id=ids))["items"]
+            except NotFoundError:  # a platform of a release before
+                items = []
+            except (UnreachableError, TemporaryError):
+                return  # what is shown next asks again
+            self._names |= dict.fromkeys(ids, "") | {one["id"]: one["name"] for one in items}
+
+    def told(self, text: str) -> str:
+        """The text with names in the place of ids, where they are known."""
+        return _MENTIONED.sub(lambda found: self._names.get(found[0]) or found[0], text)

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from rich.console import Console
 from rich.text import Text
 
+from gpuaas_cli.names import Known
 from gpuaas_cli.options import Connection
 from gpuaas_cli.output import json_text, note, show
 from gpuaas_cli.said import Parameter
@@ -87,7 +88,7 @@ def trace(
             return 0
         printer = _Printer(wanted, as_json=form == "json", wide=form == "wide")
         if not spans:
-            printer.entries(timeline)
+            await printer.entries(session, timeline)
         rounds = _LATE_ROUNDS if follow else 0
         while rounds:
             settled, before = _settled(timeline), timeline["revision"]
@@ -99,7 +100,7 @@ def trace(
                 await asyncio.sleep(_PAUSE)
                 continue
             if not spans:
-                printer.entries(timeline)
+                await printer.entries(session, timeline)
             over = settled and timeline["revision"] == before
             rounds = 0 if over else rounds - settled
         if spans:
@@ -182,10 +183,14 @@ class _Printer:
         self._wide = wide
         self._screen = console()
         self._seen: set[tuple[str, ...]] = set()
+        self._known = Known()
 
-    def entries(self, timeline: dict[str, Any]) -> None:
-        """What is new, or reads differently from before."""
-        for one in _wanted(timeline, self._kinds):
+    async def entries(self, session: Session, timeline: dict[str, Any]) -> None:
+        """What is new, or reads differently from before; people see by whom it was by name."""
+        entries = _wanted(timeline, self._kinds)
+        if not self._json:
+            await self._known.ask(session, (one.get("actor") or "" for one in entries))
+        for one in entries:
             key = (one["kind"], one["id"], one["status"], one["title"])
             if key in self._seen:
                 continue
@@ -193,7 +198,8 @@ class _Printer:
             if self._json:
                 sys.stdout.write(json_text(one) + "\n")
             else:
-                self._screen.print(_entry(one, wide=self._wide))
+                by = self._known.told(one.get("actor") or "")
+                self._screen.print(_entry(one, by, wide=self._wide))
         sys.stdout.flush()
 
     def spans(self, timeline: dict[str, Any]) -> None:
@@ -224,7 +230,7 @@ class _Printer:
             self._screen.print(line, soft_wrap=True, markup=False)
 
 
-def _entry(one: dict[str, Any], *, wide: bool) -> Text:
+def _entry(one: dict[str, Any], by: str, *, wide: bool) -> Text:
     at = datetime.fromisoformat(one["at"])
     first, *more = one["title"].splitlines() or [""]
     told = one["kind"] == "log"
@@ -236,8 +242,8 @@ def _entry(one: dict[str, Any], *, wide: bool) -> Text:
         (f"{clean(first)}  ", level),
         status,
     )
-    if one.get("actor"):
-        line.append(f"  by {clean(one['actor'])}", "dim")
+    if by:
+        line.append(f"  by {clean(by)}", "dim")
     fields = one["detail"].get("fields") or {} if wide else {}
     for name, value in fields.items():
         line.append(f"  {clean(name)}={clean(value)}", "dim")

@@ -9,6 +9,7 @@ import pytest
 
 from gpuaas_cli import progress, watching
 from gpuaas_cli import trace as trace_module
+from gpuaas_cli.names import Known
 from gpuaas_cli.options import Connection
 from gpuaas_cli.session import Session, Stop
 from gpuaas_sdk import GpuaasError, Request, UnreachableError
@@ -143,6 +144,27 @@ async def test_a_machine_that_is_made_to_order_is_waited_for(
     assert told == ["alloc_1 requested", "alloc_1 provisioning", "alloc_1 active"]
     with pytest.raises(Stop, match="alloc_1 is requested after 0 s"):
         await progress.allocation_settled(Reading().session, asked, 0.0)
+
+
+async def test_names_are_asked_for_once_and_again_where_nobody_answered() -> None:
+    ada, robot, hidden = (f"{kind}_{'0' * 25}{n}" for n, kind in enumerate(("user", "sa", "sa")))
+    asked: list[list[str]] = []
+    answers: list[object] = [AWAY, {"items": [{"id": ada, "name": "Ada"}]}, {"items": []}]
+
+    class Reading(Said):
+        async def read(self, path: str, **params: Any) -> Any:
+            assert path == "/names"
+            asked.append(params["id"])
+            answer = answers.pop(0)
+            if isinstance(answer, GpuaasError):
+                raise answer
+            return answer
+
+    known, session = Known(), Reading().session
+    for texts in ([ada, f"{hidden}/host-1"], [ada, f"{hidden}/host-1"], [ada, robot, "platform"]):
+        await known.ask(session, texts)
+    assert asked == [[ada, hidden], [ada, hidden], [robot]]
+    assert known.told(f"{ada} for {hidden}/host-1") == f"Ada for {hidden}/host-1"
 
 
 def test_an_incident_is_followed_through_a_restart(

@@ -61,13 +61,13 @@ def test_a_line_cannot_move_the_cursor_and_keeps_what_follows_below_it() -> None
         "title": "it \x1b[31mfailed\nbecause\tof this", "actor": "sa/host-1",
         "detail": {"fields": {"step": "prepare"}},
     }  # fmt: skip
-    text = _entry(entry, wide=False)
+    text = _entry(entry, entry["actor"], wide=False)
     assert isinstance(text, Text)
     first, second = text.plain.splitlines()
     assert "\x1b" not in text.plain
     assert first == "12:00:00.500 log        it [31mfailed  error  by sa/host-1"
     assert second.strip() == "because of this"
-    assert "step=prepare" in _entry(entry, wide=True).plain
+    assert "step=prepare" in _entry(entry, entry["actor"], wide=True).plain
 
 
 def _span(

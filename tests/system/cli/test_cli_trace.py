@@ -102,6 +102,8 @@ def _shown(site: Site, operation_id: str) -> None:
     assert moments == sorted(moments)
     assert " log " in whole
     assert "attempt failed" in whole
+    assert "  by sa_" not in whole  # people are told names
+    assert "  by user_" not in whole
     tree = site.gpuaas("trace", "cor_taken.1", "--spans", "--only", "operations,steps,spans").out
     top, step, run = tree.splitlines()[:3]
     assert "operation Operation deploy of taken" in top
