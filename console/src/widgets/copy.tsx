@@ -30,20 +30,13 @@ export function CopyBlock({ text, what }: CopyProps) {
   return (
     <div className="copy-block">
       <pre className="pre">{text}</pre>
-      <CopyButton text={text} what={what} />
+      <CopyToClipboard
+        variant="icon"
+        textToCopy={text}
+        copyButtonAriaLabel={`Copy ${what}`}
+        copySuccessText="Copied"
+        copyErrorText="It could not be copied"
+      />
     </div>
-  );
-}
-
-/** The button alone, for a text that stands beside it in other words. */
-export function CopyButton({ text, what }: CopyProps) {
-  return (
-    <CopyToClipboard
-      variant="icon"
-      textToCopy={text}
-      copyButtonAriaLabel={`Copy ${what}`}
-      copySuccessText="Copied"
-      copyErrorText="It could not be copied"
-    />
   );
 }

@@ -8,7 +8,7 @@ import { useList } from "../live/use-list.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
 import { Moment } from "./moment.tsx";
-import { findable, NamedInLine } from "./named.tsx";
+import { findable, Named } from "./named.tsx";
 import { pageOf, Thing } from "./thing.tsx";
 
 export interface EventQuery {
@@ -74,9 +74,11 @@ const COLUMNS: readonly Column<CloudEvent>[] = [
     header: "Of what",
     cell: ({ subject, appinstanceid }) =>
       pageOf(subject) === null && appinstanceid ? (
-        <Thing id={appinstanceid}>
-          <NamedInLine id={subject} />
-        </Thing>
+        <span className="one-line">
+          <Thing id={appinstanceid}>
+            <Named id={subject} />
+          </Thing>
+        </span>
       ) : (
         <Thing id={subject} />
       ),

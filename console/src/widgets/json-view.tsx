@@ -4,7 +4,7 @@
 import Box from "@cloudscape-design/components/box";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { isJsonObject } from "../api/contract.ts";
-import { Copy, CopyBlock, CopyButton } from "./copy.tsx";
+import { Copy, CopyBlock } from "./copy.tsx";
 import { isId } from "./named.tsx";
 import { Prose } from "./prose.tsx";
 import { Thing } from "./thing.tsx";
@@ -45,9 +45,10 @@ function TextView({ text, copies, name }: { text: string; copies: boolean; name:
 /** Called by its name; what is copied is the id. */
 function NamedCopy({ id, what }: { readonly id: string; readonly what: string }) {
   return (
-    <>
-      <CopyButton text={id} what={what} /> <Thing id={id} />
-    </>
+    <span className="beside">
+      <Copy text={id} what={what} shown="" />
+      <Thing id={id} />
+    </span>
   );
 }
 

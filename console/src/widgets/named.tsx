@@ -22,15 +22,6 @@ export function Named({ id }: { readonly id: string }) {
   return <span title={id}>{name ?? (isId(id) ? shortId(id) : id)}</span>;
 }
 
-/** On one line, however long: a table does not move when names come to be known. */
-export function NamedInLine({ id }: { readonly id: string }) {
-  return (
-    <span className="one-line">
-      <Named id={id} />
-    </span>
-  );
-}
-
 /** What a list finds it by: what it is called as far as that is known, and its id. */
 export function findable(id: string): string {
   return `${ownName(id, session.get()) ?? names.get().get(id) ?? ""} ${id}`.trim();

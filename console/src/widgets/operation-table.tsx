@@ -64,12 +64,14 @@ function columns(
       cell: ({ id, kind }) => <Link href={`/operations/${id}`}>{title(kind)}</Link>,
       value: ({ kind, id }) => `${title(kind)} ${id}`,
       rowHeader: true,
+      minWidth: 110,
     },
     {
       id: "status",
       header: "Status",
       cell: ({ status }) => <Status word={status} work />,
       value: ({ status }) => status,
+      minWidth: 140,
     },
     ...(instanceName === undefined ? [] : [instanceColumn(instanceName)]),
     ...(onMachine === undefined ? [] : [machineColumn(onMachine)]),
@@ -78,6 +80,7 @@ function columns(
       header: "Step",
       cell: (operation) => told(lastStep(operation)),
       value: (operation) => lastStep(operation),
+      minWidth: 200,
     },
     {
       id: "took",
@@ -85,18 +88,21 @@ function columns(
       cell: ({ requested_at, ended_at }) => <Elapsed from={requested_at} to={ended_at} />,
       value: ({ requested_at, ended_at }) =>
         (ended_at === null ? Date.now() : Date.parse(ended_at)) - Date.parse(requested_at),
+      minWidth: 90,
     },
     {
       id: "requested",
       header: "Asked for",
       cell: ({ requested_at }) => <Moment at={requested_at} />,
       value: ({ requested_at }) => requested_at,
+      minWidth: 110,
     },
     {
       id: "by",
       header: "By",
       cell: ({ requested_by }) => <Thing id={requested_by} />,
       value: ({ requested_by }) => findable(requested_by),
+      minWidth: 110,
     },
   ];
 }

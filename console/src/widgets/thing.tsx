@@ -2,7 +2,7 @@
 
 import Link from "@cloudscape-design/components/link";
 import type { ReactNode } from "react";
-import { NamedInLine } from "./named.tsx";
+import { Named } from "./named.tsx";
 
 const PAGES: Readonly<Record<string, (id: string) => string>> = {
   org: (id) => `/tenants/${id}`,
@@ -29,7 +29,19 @@ interface ThingProps {
   readonly children?: ReactNode;
 }
 
-export function Thing({ id, children = <NamedInLine id={id} /> }: ThingProps) {
+export function Thing({ id, children }: ThingProps) {
+  if (children !== undefined) return <Linked id={id}>{children}</Linked>;
+  // On one line, however long: a table does not move when names come to be known.
+  return (
+    <span className="one-line">
+      <Linked id={id}>
+        <Named id={id} />
+      </Linked>
+    </span>
+  );
+}
+
+function Linked({ id, children }: ThingProps) {
   const page = pageOf(id);
   return page === null ? children : <Link href={page}>{children}</Link>;
 }

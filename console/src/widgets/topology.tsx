@@ -12,7 +12,10 @@ import {
   type NodeProps,
   Position,
   ReactFlow,
+  useReactFlow,
+  useStore,
 } from "@xyflow/react";
+import { useEffect } from "react";
 import type { Member } from "../api/contract.ts";
 import { componentTitle } from "../manifest/placement.ts";
 import type { PanelScene } from "./panel.tsx";
@@ -34,6 +37,7 @@ interface BoxData extends Record<string, unknown> {
 type BoxNode = Node<BoxData, "member">;
 
 const NODE_TYPES = { member: MemberBox };
+const FIT = { maxZoom: 1, padding: 0.1 };
 
 /** Fills the frame that panel.tsx keeps for it. */
 export function Topology({ scene, boxes, edges }: TopologyProps) {
@@ -46,7 +50,7 @@ export function Topology({ scene, boxes, edges }: TopologyProps) {
       )}
       nodeTypes={NODE_TYPES}
       fitView
-      fitViewOptions={{ maxZoom: 1, padding: 0.1 }}
+      fitViewOptions={FIT}
       minZoom={0.2}
       maxZoom={1.5}
       nodesDraggable={false}
@@ -59,9 +63,20 @@ export function Topology({ scene, boxes, edges }: TopologyProps) {
       proOptions={{ hideAttribution: true }}
     >
       <Background />
+      <Fitted />
       {boxes.length > ROWS && <Controls showInteractive={false} />}
     </ReactFlow>
   );
+}
+
+/** The whole picture stays in its frame when that becomes wider or narrower. */
+function Fitted() {
+  const width = useStore((state) => state.width);
+  const { fitView } = useReactFlow();
+  useEffect(() => {
+    if (width > 0) void fitView(FIT);
+  }, [width, fitView]);
+  return null;
 }
 
 function MemberBox({ data }: NodeProps<BoxNode>) {

@@ -69,7 +69,7 @@ async def test_events_come_while_one_looks(visit: Any, site: Ground) -> None:
     await expect(page.get_by_role("link", name="Connection: Live")).to_be_visible()
     await expect(page.get_by_role("row").nth(1)).to_be_visible()
     site.hold("event-01")
-    await page.get_by_role("link", name=site.allocations["event-01"]).first.click()
+    await page.get_by_role("link", name="event-01", exact=True).first.click()
     await expect(page.get_by_role("heading", name="event-01", level=1)).to_be_visible()
 
 

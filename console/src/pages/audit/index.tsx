@@ -203,7 +203,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
     id: "target",
     header: "On what",
     cell: ({ target_kind, target_id }) => (
-      <span className="one-line">
+      <span className="no-wrap">
         {sentence(target_kind)} <Thing id={target_id} />
       </span>
     ),
