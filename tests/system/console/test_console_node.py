@@ -18,7 +18,7 @@ import pytest
 from console_ground import ADMIN, MEMBER, OWNER, Ground
 from examined_page import examined
 from page_facts import fact
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Page, expect
 from tls_front import tls_front
 
 from gpuaas_lab import Lab, Machine

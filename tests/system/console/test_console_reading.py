@@ -6,7 +6,7 @@ from typing import Any
 
 from console_ground import ADMIN, MEMBER, OWNER, Ground, publish, template_manifest
 from page_facts import fact
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import expect
 
 
 async def test_an_instance_and_its_machine_are_read_to_the_end(visit: Any, site: Ground) -> None:

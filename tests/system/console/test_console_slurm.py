@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from console_ground import CONSOLE
 from page_facts import fact
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Page, expect
 from watched_context import watched
 
 from gpuaas_lab import Lab
@@ -92,11 +92,7 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await expect(failed.first).to_be_visible(timeout=LONG)
     await failed.first.get_by_role("link").first.click()
     await page.wait_for_url("**/operations/**")
-    await expect(page.get_by_text("It failed")).to_be_visible()
-    # The end of what the failing command said, line by line.
-    await expect(
-        page.locator("pre", has_text="not found in PATH or not executable")
-    ).to_be_visible()
+    await _said_why(page)
     await picture(page, "real-failure", until="Steps")
 
     await lab.machine("n4").run("chmod 755 /usr/bin/dpkg-deb")
@@ -121,6 +117,15 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await expect(fact(page, "Status")).to_contain_text("Deleted", timeout=LONG)
     for machine in lab.machines:
         assert (await machine.run("command -v slurmd slurmctld", check=False)).status
+
+
+async def _said_why(page: Page) -> None:
+    """A sentence names the machine; what the failing command said stands below it, as its lines."""
+    await expect(page.get_by_text("It failed")).to_be_visible()
+    said = page.get_by_text("install ended with 100 on the machine of n4.", exact=True)
+    await expect(said).to_be_visible()
+    lines = page.locator("pre", has_text="not found in PATH or not executable")
+    await expect(lines).to_be_visible()
 
 
 async def _replace(page: Page, old: str, new: str) -> None:
