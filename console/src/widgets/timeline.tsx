@@ -98,7 +98,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     ),
     value: ({ title, id }) => `${title} ${id}`,
     rowHeader: true,
-    minWidth: 360,
+    minWidth: 300,
   },
   {
     id: "kind",

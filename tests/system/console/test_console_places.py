@@ -20,7 +20,7 @@ async def test_home_names_what_needs_attention_and_leads_to_the_way_out(
     # It comes by itself, and goes when it is mended.
     site.place("blocked", "need-01")
     failed = _need(page, "Deploy of blocked")
-    await expect(failed).to_contain_text("carries the gateway of somebody-else")
+    await expect(failed).to_contain_text("need-01 carries the gateway of somebody-else")
     await expect(failed).to_contain_text("Failed")
     site.clear("need-01")
     await _retried(page, failed)
@@ -72,7 +72,7 @@ async def test_a_member_whose_adding_failed_is_named_though_others_came(
 
     await _home(page)
     need = _need(page, "Add server of grown")
-    await expect(need).to_contain_text("carries the server of somebody-else")
+    await expect(need).to_contain_text("grow-02 carries the server of somebody-else")
     site.clear("grow-02")
     await _retried(page, need)
     await expect(need).to_have_count(0)
@@ -139,7 +139,7 @@ async def _home(page: Page) -> None:
 
 async def _retried(page: Page, need: Locator) -> None:
     """By the way out that home leads to, and home again."""
-    await need.get_by_role("link").click()
+    await need.get_by_role("rowheader").get_by_role("link").click()
     await page.wait_for_url("**/operations/**")
     await page.get_by_role("button", name="Retry", exact=True).click()
     await page.get_by_role("dialog").get_by_role("button", name="Retry", exact=True).click()

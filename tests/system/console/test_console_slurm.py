@@ -103,7 +103,7 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await _healthy(page)
     ran = await lab.machine("n1").run("srun --nodes=3 --exclude=n1 hostname || sinfo")
     assert {"n2", "n3", "n4"} <= set(ran.stdout.split())
-    await picture(page, "real-instance", until="Topology")
+    await picture(page, "real-instance", until="Daemons")
 
     await _replace(page, "n3", "n5")
     await _restart(page)
