@@ -67,6 +67,7 @@ async def test_a_machine_and_its_agent_are_read_from_first_to_last(
     await _says_how_it_is(page, machine)
     await _says_what_the_machine_is(page, machine)
     await machine.fake_gpus(2)
+    await machine.run("systemctl restart gpuaas-agent")  # it tells when it starts, then every hour
     owner = await visit(OWNER)
     await _hold(owner, site)
     await _sees_what_it_holds(owner, machine)

@@ -36,7 +36,7 @@ CLIENT_LEFT = "experienced error[104]: Connection reset by peer"
 Which of the two is faster is chance, and sacctmgr is what a start waits with until it answers.
 """
 
-BUSY_HOST = "Note very large processing time"
+BUSY_HOST = ("Note very large processing time", "High latency for 1000 calls to gettimeofday")
 """What a daemon says of seconds in which its host had no time for it, and not of its files."""
 
 
@@ -72,7 +72,7 @@ async def test_a_first_start_complains_of_nothing_but_that_it_is_the_first(
     for service in ("munge", "mariadb", "slurmdbd", "slurmctld", "slurmd"):
         await cluster.controller.run(f"systemctl is-active {service}")
     said = await cluster.complaints(cluster.controller, "slurmctld")
-    first = (*FIRST_START, BUSY_HOST)
+    first = (*FIRST_START, *BUSY_HOST)
     assert [line for line in said if not any(mark in line for mark in first)] == []
     for machine in cluster.lab.machines:
         assert _of_files(await cluster.complaints(machine, "slurmd")) == []
@@ -191,7 +191,7 @@ async def test_a_second_start_complains_of_nothing(cluster: Deployed) -> None:
 
 def _of_files(complaints: list[str]) -> list[str]:
     """What is not the host's fault."""
-    return [line for line in complaints if BUSY_HOST not in line]
+    return [line for line in complaints if not any(mark in line for mark in BUSY_HOST)]
 
 
 async def test_nodes_and_what_they_are_open_to_outlive_the_controller(cluster: Deployed) -> None:
@@ -261,7 +261,7 @@ async def test_the_controller_loads_every_described_cluster(
         line
         for line in tried.stdout.splitlines()
         if ("error" in line or "warning" in line or "fatal" in line)
-        and not any(mark in line for mark in (*FIRST_START, BUSY_HOST))
+        and not any(mark in line for mark in (*FIRST_START, *BUSY_HOST))
     ]
     assert complaints == []
     for partition in wanted.partitions:
