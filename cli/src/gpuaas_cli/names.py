@@ -11,7 +11,7 @@ from typing import Any
 from gpuaas_cli.session import NoSuchName, Session, Stop
 from gpuaas_sdk import NotFoundError, TemporaryError, UnreachableError
 
-_ID = re.compile(r"^[a-z]{2,8}_[0-9a-z]{16,}$")
+_ID = re.compile(r"\b[a-z]{2,8}_[0-9a-z]{16,}\b")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,6 @@ _NOUNS = {
     "secret_id": "runtime-secret",
 }
 _GONE = {"deleted", "released", "removed"}
-_MENTIONED = re.compile(r"\b[a-z]{2,8}_[0-9a-z]{26}\b")
 _AT_ONCE = 100
 
 
@@ -61,7 +60,7 @@ async def tenant_id(session: Session) -> str:
 async def identified(session: Session, parameter: str, named: str) -> str:
     """The id of something named by id or by name."""
     listed = _LISTS.get(parameter)
-    if listed is None or _ID.match(named):
+    if listed is None or _ID.fullmatch(named):
         return named
     path = listed.path
     if "{project_id}" in path:
@@ -96,7 +95,7 @@ class Known:
 
     async def ask(self, session: Session, texts: Iterable[str]) -> None:
         """Learn the names of what these texts mention, as far as the caller may know them."""
-        mentioned = (one for text in texts for one in _MENTIONED.findall(text))
+        mentioned = (one for text in texts for one in _ID.findall(text))
         new = [one for one in dict.fromkeys(mentioned) if one not in self._names]
         for first in range(0, len(new), _AT_ONCE):
             ids = new[first : first + _AT_ONCE]
@@ -110,4 +109,4 @@ class Known:
 
     def told(self, text: str) -> str:
         """The text with names in the place of ids, where they are known."""
-        return _MENTIONED.sub(lambda found: self._names.get(found[0]) or found[0], text)
+        return _ID.sub(lambda found: self._names.get(found[0]) or found[0], text)

@@ -12,7 +12,7 @@ import { mayShare, seatsOf } from "../manifest/placement.ts";
 import { money, skuText } from "../manifest/price.ts";
 import { arrange, type Column, type Sorting } from "../widgets/arrange.ts";
 import { Empty } from "../widgets/empty.tsx";
-import { type NameOf, useInstanceNames } from "../widgets/instance-names.ts";
+import { findable, Named } from "../widgets/named.tsx";
 import { ReadProblem } from "../widgets/page.tsx";
 import { Prose } from "../widgets/prose.tsx";
 import { type FormContext, useFormContext, type WidgetProps } from "./context.ts";
@@ -22,7 +22,6 @@ import { type Offer, useOffers } from "./use-offers.ts";
 export function AllocationPicker({ field, value, onChange, disabled }: WidgetProps) {
   const context = useFormContext();
   const offers = useOffers(context.place, context.instance);
-  const columns = columnsOf(useInstanceNames(context.place.project_id));
   const [text, setText] = useState("");
   const [sorting, setSorting] = useState<Sorting | null>(null);
   const [page, setPage] = useState(1);
@@ -32,7 +31,7 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
     ...offer,
     why: offer.why ?? takenBy(context, field.pointer, offer),
   }));
-  const shown = arrange(items, columns, text, sorting);
+  const shown = arrange(items, COLUMNS, text, sorting);
   const pages = Math.max(1, Math.ceil(shown.length / PAGE_SIZE));
   const current = Math.min(page, pages);
 
@@ -81,7 +80,7 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
             />
           )
         }
-        columnDefinitions={columns.map(definition)}
+        columnDefinitions={DEFINITIONS}
         {...(sorting === null ? {} : { sortingColumn: { sortingField: sorting.by } })}
         sortingDescending={sorting?.descending ?? false}
         onSortingChange={({ detail }) =>
@@ -133,29 +132,28 @@ const COLUMNS: readonly Column<Offer>[] = [
     cell: ({ allocation }) => allocation.region,
     value: ({ allocation }) => allocation.region,
   },
+  {
+    id: "why",
+    header: "Can be chosen",
+    minWidth: 200,
+    value: ({ why, usedBy }) => why && `${why} ${usedBy === null ? "" : findable(usedBy)}`,
+    cell: (offer) => <Choosable offer={offer} />,
+  },
 ];
 
-function columnsOf(instanceName: NameOf): readonly Column<Offer>[] {
-  const user = (id: string | null) => (id === null ? "" : `${instanceName(id)} ${id}`);
-  return [
-    ...COLUMNS,
-    {
-      id: "why",
-      header: "Can be chosen",
-      minWidth: 200,
-      value: ({ why, usedBy }) => why && `${why} ${user(usedBy)}`,
-      cell: (offer) => <Choosable offer={offer} instanceName={instanceName} />,
-    },
-  ];
-}
-
-interface ChoosableProps {
-  readonly offer: Offer;
-  readonly instanceName: NameOf;
-}
+const DEFINITIONS: readonly TableProps.ColumnDefinition<Offer>[] = COLUMNS.map(
+  ({ id, header, cell, rowHeader = false, minWidth }) => ({
+    id,
+    header,
+    cell,
+    isRowHeader: rowHeader,
+    sortingField: id,
+    ...(minWidth === undefined ? {} : { minWidth }),
+  }),
+);
 
 /** What uses a machine is looked at beside the form: nothing that was filled in is lost. */
-function Choosable({ offer: { why, usedBy }, instanceName }: ChoosableProps) {
+function Choosable({ offer: { why, usedBy } }: { readonly offer: Offer }) {
   if (why === null) return <StatusIndicator type="success">Yes</StatusIndicator>;
   return (
     <>
@@ -169,29 +167,12 @@ function Choosable({ offer: { why, usedBy }, instanceName }: ChoosableProps) {
             externalIconAriaLabel="Opens in a new tab"
             fontSize="inherit"
           >
-            {instanceName(usedBy)}
+            <Named id={usedBy} />
           </Link>
         )}
       </Box>
     </>
   );
-}
-
-function definition({
-  id,
-  header,
-  cell,
-  rowHeader = false,
-  minWidth,
-}: Column<Offer>): TableProps.ColumnDefinition<Offer> {
-  return {
-    id,
-    header,
-    cell,
-    isRowHeader: rowHeader,
-    sortingField: id,
-    ...(minWidth === undefined ? {} : { minWidth }),
-  };
 }
 
 /** What was chosen may stand on another page. */

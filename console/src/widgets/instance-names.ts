@@ -10,11 +10,11 @@ const MOST_PAGES = 5;
 export type NameOf = (id: string) => string;
 
 /** By its short id until that was read, and for whoever may not read it. */
-export function useInstanceNames(projectId: string | null): NameOf {
+export function useInstanceNames(projectId: string): NameOf {
   const { value } = useLive(
-    projectId === null ? null : `instance-names:${projectId}`,
+    `instance-names:${projectId}`,
     async (signal) => {
-      const path = { project_id: projectId ?? "" };
+      const path = { project_id: projectId };
       const read = await readPages(
         (cursor) =>
           call(

@@ -225,7 +225,7 @@ class NamesQuery(Input):
 
     id: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=64)]],
-        Field(min_length=1, max_length=100, description="Ids of anything, 100 at most"),
+        Field(min_length=1, max_length=100, description="Ids, of several kinds; 100 at most"),
     ]
 
 

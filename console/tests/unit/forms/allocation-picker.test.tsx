@@ -4,6 +4,7 @@ import { AllocationPicker } from "../../../src/forms/allocation-picker.tsx";
 import { FormPlace } from "../../../src/forms/context.ts";
 import type { Field } from "../../../src/forms/schema.ts";
 import { forgetReadings } from "../../../src/live/kept.ts";
+import { forgetNames } from "../../../src/live/names.ts";
 import { type FakePlatform, fakePlatform, json } from "../fake-platform.ts";
 
 const OTHER = "inst_01m7jcn25kejz69892sne3zhs3";
@@ -13,6 +14,7 @@ let platform: FakePlatform;
 
 beforeEach(() => {
   forgetReadings();
+  forgetNames();
   platform = fakePlatform();
   const machine = { sku: "h100", region: "north", status: "active", bound_instance_id: null };
   const items = [
@@ -43,9 +45,7 @@ async function rowOf(machine: string) {
 }
 
 it("names the instance that uses a machine, and leads there beside the form", async () => {
-  platform.on("GET /api/v1/projects/proj_1/app-instances", () =>
-    json(200, { items: [{ id: OTHER, resource_name: "cluster", display_name: "" }] }),
-  );
+  platform.on("GET /api/v1/names", () => json(200, { items: [{ id: OTHER, name: "cluster" }] }));
   show();
   const used = await rowOf("used");
   const link = await used.findByRole("link", { name: /^cluster/ });

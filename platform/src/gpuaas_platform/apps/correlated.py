@@ -38,8 +38,7 @@ async def instances_correlated(conn: Connection, query: CorrelationQuery) -> lis
 async def members_correlated(conn: Connection, query: CorrelationQuery) -> list[Correlated]:
     """Members that work under a correlation id made or was about, as they are now."""
     rows = await correlated.correlated_read(conn, correlated.MEMBERS, query)
-    ids = [row["id"] for row in rows]
-    names = await members_named(conn, query.caller, ids) if ids else {}
+    names = await members_named(conn, query.caller, [row["id"] for row in rows])
     return [_member(row, names) for row in rows]
 
 
@@ -93,8 +92,8 @@ async def _targets_named(
 ) -> dict[str, str]:
     members = [row["member_id"] for row in operations if row["member_id"] is not None]
     instances = [row["instance_id"] for row in operations if row["member_id"] is None]
-    named = await members_named(conn, caller, members) if members else {}
-    return named | (await instances_named(conn, caller, instances) if instances else {})
+    named = await members_named(conn, caller, members)
+    return named | await instances_named(conn, caller, instances)
 
 
 async def _instance_seen(conn: Connection, caller: Caller, instance_id: str) -> InstanceRow | None:

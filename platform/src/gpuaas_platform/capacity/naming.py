@@ -5,20 +5,17 @@ Called by the operate room, and by rooms whose things stand on machines.
 
 from collections.abc import Sequence
 
-from gpuaas_contract.permissions import Permission
 from gpuaas_platform.capacity.store import naming as store
-from gpuaas_platform.kernel.caller import PLATFORM, Caller
+from gpuaas_platform.kernel.caller import Caller
 from gpuaas_platform.kernel.database import Connection
 from gpuaas_platform.kernel.naming import names_seen
 
 
 async def nodes_named(conn: Connection, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
     """Nodes, for those who run the platform."""
-    if not caller.allows(Permission.NODE_READ, PLATFORM):
-        return {}
-    return {row["id"]: row["name"] for row in await store.nodes_read(conn, ids)}
+    return await names_seen(conn, caller, store.NODES, ids)
 
 
 async def allocations_named(conn: Connection, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
     """Allocations the caller may read."""
-    return names_seen(await store.allocations_read(conn, ids), caller, Permission.ALLOCATION_READ)
+    return await names_seen(conn, caller, store.ALLOCATIONS, ids)

@@ -23,7 +23,7 @@ async def tenants_named(conn: Connection, caller: Caller, ids: Sequence[str]) ->
 
 async def projects_named(conn: Connection, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
     """Projects the caller may read."""
-    return names_seen(await store.projects_read(conn, ids), caller, Permission.PROJECT_READ)
+    return await names_seen(conn, caller, store.PROJECTS, ids)
 
 
 async def users_named(conn: Connection, caller: Caller, ids: Sequence[str]) -> dict[str, str]:

@@ -115,7 +115,7 @@ async def correlation_read(
 
 @router.get("/names", operation_id="names_read")
 async def names_read(call: CallDep, query: Annotated[NamesQuery, Query()]) -> Names:
-    """What people call things of any kind, by their ids: people, machines, instances, members."""
+    """What people call tenants, projects, people, accounts, machines and what runs, by ids."""
     return await naming.names_read(call, query.id)
 
 

@@ -1,31 +1,24 @@
-"""SQL of names: what people call instances, members and operations."""
+"""What people call instances, members and operations, and where those are."""
 
 from collections.abc import Sequence
+from typing import Final
 
-from gpuaas_platform.kernel.database import Connection, Record
+from gpuaas_contract.permissions import Permission
+from gpuaas_platform.kernel.database import Connection
+from gpuaas_platform.kernel.naming import NamedRows
+
+INSTANCES: Final = NamedRows(
+    "app_instances",
+    Permission.INSTANCE_READ,
+    name="coalesce(nullif(display_name, ''), resource_name)",
+)
+MEMBERS: Final = NamedRows("app_members", Permission.INSTANCE_READ, name="component_key")
+OPERATIONS: Final = NamedRows("operations", Permission.OPERATION_READ, name="kind")
 
 
-async def instances_read(conn: Connection, ids: Sequence[str]) -> list[Record]:
-    """Instances by id, with their places; by their names where nobody gave them another."""
-    return await conn.fetch(
-        "SELECT id, coalesce(nullif(display_name, ''), resource_name) AS name, org_id, project_id"
-        " FROM app_instances WHERE id = ANY($1::text[])",
-        list(ids),
+async def members_allocations(conn: Connection, ids: Sequence[str]) -> dict[str, str]:
+    """The allocations these members are on."""
+    rows = await conn.fetch(
+        "SELECT id, allocation_id FROM app_members WHERE id = ANY($1::text[])", list(ids)
     )
-
-
-async def members_read(conn: Connection, ids: Sequence[str]) -> list[Record]:
-    """Members by id, with their places and the allocations they are on."""
-    return await conn.fetch(
-        "SELECT id, component_key AS name, org_id, project_id, allocation_id FROM app_members"
-        " WHERE id = ANY($1::text[])",
-        list(ids),
-    )
-
-
-async def operations_read(conn: Connection, ids: Sequence[str]) -> list[Record]:
-    """Operations by id, with their places."""
-    return await conn.fetch(
-        "SELECT id, kind AS name, org_id, project_id FROM operations WHERE id = ANY($1::text[])",
-        list(ids),
-    )
+    return {row["id"]: row["allocation_id"] for row in rows}

@@ -1,17 +1,11 @@
-"""SQL of names: what people call nodes and allocations."""
+"""What people call nodes and allocations, and where those are; nodes are the platform's."""
 
-from collections.abc import Sequence
+from typing import Final
 
-from gpuaas_platform.kernel.database import Connection, Record
+from gpuaas_contract.permissions import Permission
+from gpuaas_platform.kernel.naming import NamedRows
 
-
-async def nodes_read(conn: Connection, ids: Sequence[str]) -> list[Record]:
-    """Nodes by id."""
-    return await conn.fetch("SELECT id, name FROM nodes WHERE id = ANY($1::text[])", list(ids))
-
-
-async def allocations_read(conn: Connection, ids: Sequence[str]) -> list[Record]:
-    """Allocations by id, with their places."""
-    return await conn.fetch(
-        "SELECT id, name, org_id, project_id FROM allocations WHERE id = ANY($1::text[])", list(ids)
-    )
+NODES: Final = NamedRows(
+    "nodes", Permission.NODE_READ, org_id="NULL::text", project_id="NULL::text"
+)
+ALLOCATIONS: Final = NamedRows("allocations", Permission.ALLOCATION_READ)

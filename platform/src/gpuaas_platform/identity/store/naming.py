@@ -1,10 +1,15 @@
-"""SQL of names: what people call tenants, projects, people and service accounts."""
+"""What people call tenants, projects, people and service accounts, and where those belong."""
 
 from collections.abc import Sequence
 from typing import Final
 
+from gpuaas_contract.permissions import Permission
 from gpuaas_platform.kernel.database import Connection, Record
+from gpuaas_platform.kernel.naming import NamedRows
 
+PROJECTS: Final = NamedRows(
+    "projects", Permission.PROJECT_READ, name="display_name", project_id="id"
+)
 # Where somebody holds a role, as pairs of tenant and project.
 _HELD: Final = (
     "array(SELECT ARRAY[b.org_id, b.project_id] FROM role_bindings b"
@@ -24,15 +29,6 @@ async def tenants_read(conn: Connection, ids: Sequence[str]) -> list[Record]:
     """Tenants by id."""
     return await conn.fetch(
         "SELECT id, display_name AS name FROM tenants WHERE id = ANY($1::text[])", list(ids)
-    )
-
-
-async def projects_read(conn: Connection, ids: Sequence[str]) -> list[Record]:
-    """Projects by id, with their places."""
-    return await conn.fetch(
-        "SELECT id, display_name AS name, org_id, id AS project_id FROM projects"
-        " WHERE id = ANY($1::text[])",
-        list(ids),
     )
 
 
