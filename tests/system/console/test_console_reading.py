@@ -25,7 +25,7 @@ async def test_an_instance_and_its_machine_are_read_to_the_end(visit: Any, site:
     await panel.get_by_role("link", name="read-01").first.click()
     await page.wait_for_url("**/allocations/**")
     await expect(page.get_by_text("ssh -o CertificateFile=")).to_be_visible()
-    await expect(fact(page, "GPUs")).to_have_text("8 × H200")  # noqa: RUF001 - times
+    await expect(fact(page, "GPUs")).to_have_text("8 × H200")  # noqa: RUF001 - the sign that the page shows
     await expect(fact(page, "Held by")).to_have_text("Project Vision, tenant Acme Research")
     await expect(fact(page, "Used by").get_by_role("link", name="read")).to_be_visible()
     members = page.get_by_role("table", name="What sits on it")
@@ -35,7 +35,7 @@ async def test_an_instance_and_its_machine_are_read_to_the_end(visit: Any, site:
     await operator.goto("/admin/capacity?nodes.q=read-01")
     await operator.get_by_role("link", name="read-01", exact=True).click()
     await operator.wait_for_url("**/admin/nodes/**")
-    await expect(fact(operator, "GPUs")).to_have_text("8 × H200")  # noqa: RUF001 - times
+    await expect(fact(operator, "GPUs")).to_have_text("8 × H200")  # noqa: RUF001 - the sign that the page shows
     await expect(fact(operator, "Held as").get_by_role("link", name="read-01")).to_be_visible()
 
 
