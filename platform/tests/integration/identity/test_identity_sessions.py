@@ -148,6 +148,16 @@ async def test_an_account_waits_longer_after_each_failure(
     assert (await world.browser().post("/sessions", WRONG)).status_code == 401
 
 
+async def test_who_begins_first_may_be_counted_second(
+    world: World, admin: Browser, clock: MovingClock
+) -> None:
+    assert (await world.browser().post("/sessions", WRONG)).status_code == 401
+    clock.advance(seconds=-1)
+    assert (await world.browser().post("/sessions", RIGHT)).status_code == 201
+    clock.advance(seconds=-1)
+    assert (await world.browser().post("/sessions", RIGHT)).status_code == 201
+
+
 async def test_an_address_waits_whatever_names_it_tries(world: World, admin: Browser) -> None:
     attacker = world.browser("127.9.9.9")
     codes = []

@@ -6,13 +6,16 @@ from datetime import datetime
 from gpuaas_platform.kernel.database import Connection
 
 # Counts an attempt unless the subject is blocked. `free` attempts pass; then each doubles the wait.
+# What is not blocked says so by no time at all: attempts at once, and replicas whose clocks differ,
+# come here in another order than they began.
 _COUNT = """
 INSERT INTO sign_in_throttles AS t (subject, attempts, last_at, blocked_until)
-VALUES ($1, 1, $2, $2)
+VALUES ($1, 1, $2, '-infinity')
 ON CONFLICT (subject) DO UPDATE SET
     attempts = CASE WHEN t.last_at < $2 - $5::interval THEN 1 ELSE t.attempts + 1 END,
-    last_at = $2,
-    blocked_until = CASE WHEN t.last_at < $2 - $5::interval OR t.attempts + 1 < $3 THEN $2
+    last_at = greatest(t.last_at, $2),
+    blocked_until = CASE
+        WHEN t.last_at < $2 - $5::interval OR t.attempts + 1 < $3 THEN '-infinity'
         ELSE $2 + least(interval '1 second' * 2 ^ least(t.attempts + 1 - $3, 30), $4::interval) END
 WHERE t.blocked_until <= $2
 RETURNING true
@@ -48,7 +51,7 @@ async def attempt_forgive(conn: Connection, account: bytes, address: bytes) -> N
     await attempt_forget(conn, account)
     await conn.execute(
         "UPDATE sign_in_throttles SET attempts = greatest(attempts - 1, 0),"
-        " blocked_until = least(blocked_until, last_at) WHERE subject = $1",
+        " blocked_until = '-infinity' WHERE subject = $1",
         address,
     )
 
