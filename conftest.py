@@ -60,7 +60,12 @@ class _FailuresAtOnce:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
-        if not report.failed or terminal is None:
+        if terminal is None:
+            return
+        if report.when == "teardown":
+            for _, words in report.user_properties:
+                terminal.write_line(f"\nAT THE END OF {report.nodeid}: {words}")
+        if not report.failed:
             return
         crash = getattr(report.longrepr, "reprcrash", None)
         reason = str(crash or report.longrepr).partition("\n")[0]

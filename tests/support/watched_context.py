@@ -1,11 +1,21 @@
 """A person's browser window that may not complain: whatever its pages throw, or say on their
-console as an error, fails the test, in every tab, to the end."""
+console as an error, fails the test, in every tab, to the end.
 
+What its pages showed last is kept: a test that failed for what was not there says what was.
+"""
+
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, WebError
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Page, WebError
+
+_MOST = 1500
+_SHOWN = "() => (document.querySelector('main') ?? document.body).innerText"
+
+LAST_SEEN: list[str] = []
+"""Where the pages of the latest windows were when these closed, and what stood there."""
 
 
 @asynccontextmanager
@@ -27,6 +37,7 @@ async def watched(browser: Browser, **options: Any) -> AsyncIterator[BrowserCont
         yield context
         await _settled(context)
     finally:
+        LAST_SEEN[:] = [*LAST_SEEN[-3:], *[await _seen(page) for page in context.pages]]
         await context.close()
     assert complaints == [], "\n".join(["the page complains:", *complaints])
 
@@ -36,6 +47,15 @@ async def _settled(context: BrowserContext) -> None:
     for page in context.pages:
         with suppress(Error):  # it goes to another page just now
             await page.evaluate("() => new Promise((done) => setTimeout(done))")
+
+
+async def _seen(page: Page) -> str:
+    try:
+        async with asyncio.timeout(5):
+            shown = await page.evaluate(_SHOWN)
+    except (Error, TimeoutError) as error:
+        shown = f"nothing can be asked of it: {error}"
+    return f"{page.url}: {' | '.join(shown.splitlines())[:_MOST]}"
 
 
 def _complains(message: ConsoleMessage) -> bool:

@@ -2,6 +2,7 @@
  * was begun for them. Added by pages and the session, shown by the shell's flashbar until dismissed. */
 
 import type { Problem } from "../api/problem.ts";
+import { released } from "../live/press.ts";
 import { createStore } from "../live/store.ts";
 
 export type Notice =
@@ -23,7 +24,7 @@ export function noticeAdd(problem: Problem): void {
 export function noticeDone(text: string, href?: string): void {
   const id = `done:${text}`;
   add({ id, kind: "done", text, ...(href === undefined ? {} : { href }) });
-  setTimeout(() => noticeDismiss(id), DONE_FOR_MS);
+  setTimeout(() => void released().then(() => noticeDismiss(id)), DONE_FOR_MS);
 }
 
 export function noticeDismiss(id: string): void {

@@ -6,6 +6,7 @@
 import { Problem, problemFromFailure } from "../api/problem.ts";
 import { backoffDelay } from "./backoff.ts";
 import { type ConnectionState, stateAfterFailures } from "./connection.ts";
+import { released } from "./press.ts";
 
 export interface Reading<T> {
   /** The last value read, however old. */
@@ -61,6 +62,7 @@ export function startPoller<T>({
     const current = new AbortController();
     running = current;
     const outcome = await attempt(read, current.signal);
+    await released();
     if (current.signal.aborted) return;
     // To cut off what is over is dear: the browser makes an error for it, with all that led there.
     running = null;

@@ -9,7 +9,7 @@ the reason in one line, and fail where nothing may skip.
 
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import pytest
 from console_ground import CONSOLE, PASSWORD, Ground, ground
 from deaf_chromium import deaf_chromium
 from playwright.async_api import Browser, Page, StorageState, async_playwright, expect
-from watched_context import watched
+from watched_context import LAST_SEEN, watched
 
 Visit = Callable[..., Awaitable[Page]]
 Picture = Callable[..., Awaitable[None]]
@@ -32,6 +32,23 @@ QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let a test that failed say what its pages showed last."""
+    report = yield
+    if report.when == "setup":
+        LAST_SEEN.clear()
+    if report.when == "call":
+        item.stash[_FAILED] = report.failed
+    if report.when == "teardown" and item.stash.get(_FAILED, False):
+        report.user_properties.extend(("last seen", one) for one in LAST_SEEN)
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import pytest
 from console_ground import CONSOLE
 from page_facts import fact
 from playwright.async_api import Browser, Page, expect
-from watched_context import watched
+from watched_context import LAST_SEEN, watched
 
 from gpuaas_lab import Lab
 from tools.ground import ADMINISTRATOR, Ground, ground_up
@@ -48,7 +48,7 @@ async def real(
     options = ("--observe-seconds", "2", "--lease-seconds", "10")
     async with ground_up(lab, settings=settings) as ground:
         await bundles_publish(ground, SUITE)
-        async with slurm_up(ground, options=options):
+        async with slurm_up(ground, options=options) as site:
             home = ground.url.removesuffix("/api/v1")
             size = {"width": 1280, "height": 900}
             async with watched(browser, base_url=home, viewport=size, locale="en-GB") as context:
@@ -56,6 +56,7 @@ async def real(
                 page.set_default_timeout(60_000)
                 await _sign_in(page, ground.password)
                 yield Real(ground, page)
+            LAST_SEEN.append(f"the controller: {site.log[-1500:]}")
 
 
 async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
@@ -92,6 +93,8 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await expect(failed.first).to_be_visible(timeout=LONG)
     await failed.first.get_by_role("link").first.click()
     await page.wait_for_url("**/operations/**")
+    # The address is there before its page; the instance's page says what failed, too.
+    await expect(fact(page, "Instance")).to_be_visible()
     await _said_why(page)
     await picture(page, "real-failure", until="Steps")
 

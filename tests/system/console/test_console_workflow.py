@@ -2,6 +2,7 @@
 deploy, watch, grow, drain, remove, stop, start, take down; and out of a failure, or of what was
 begun, by its buttons."""
 
+import asyncio
 import re
 from typing import Any
 
@@ -215,6 +216,29 @@ async def test_what_is_under_way_is_cancelled_by_its_button(visit: Any, site: Gr
     await dialog.get_by_role("button", name="Remove servers").click()
     await expect(page.get_by_role("tab", name="Members (2)")).to_be_visible()
     await expect(fact(page, "Status")).to_contain_text("Running")
+
+
+async def test_a_click_is_not_lost_to_what_comes_meanwhile(visit: Any, site: Ground) -> None:
+    """An operation that somebody begins just now moves what stands below it: not under a finger."""
+    site.hold("press-01", "press-02")
+    instance = site.deploy("pressed", "press-01")
+    site.silence("press-02")
+    page = await visit(OWNER)
+    await page.goto(f"/instances/{instance['id']}")
+    await _healthy(page)
+    await expect(page.get_by_role("link", name="Connection: Live")).to_be_visible()
+    tab = page.get_by_role("tab", name="History")
+    await tab.hover()
+    await page.mouse.down()
+    asked = {"kind": "add_server", "input": {"allocation_ids": [site.allocations["press-02"]]}}
+    await asyncio.to_thread(
+        site.admin.made, f"/app-instances/{instance['id']}/operations", asked
+    )
+    await page.wait_for_timeout(600)
+    await page.mouse.up()
+    await expect(tab).to_have_attribute("aria-selected", "true")
+    await expect(page.get_by_role("heading", name=re.compile("Add servers.*press-02"))).to_be_visible()
+    site.wake("press-02")
 
 
 async def _begin(page: Page, name: str) -> None:

@@ -1,0 +1,39 @@
+/** Keeps the page still under a finger: what moves between press and release takes the click with it, since a
+ * click is both on the same thing. Waited for by whatever changes the page by itself. */
+
+/** Longer than this is no click; text that is being selected must not stop the page. */
+const LONGEST_MS = 1_000;
+
+let press: { readonly over: Promise<void>; readonly end: () => void } | null = null;
+
+/** Resolves when nothing is pressed. */
+export function released(): Promise<void> {
+  return press?.over ?? Promise.resolve();
+}
+
+function begin(): void {
+  press?.end();
+  let resolve: () => void = () => undefined;
+  const over = new Promise<void>((done) => {
+    resolve = done;
+  });
+  const timer = setTimeout(end, LONGEST_MS);
+  const begun = { over, end };
+  press = begun;
+
+  function end(): void {
+    clearTimeout(timer);
+    if (press === begun) press = null;
+    resolve();
+  }
+}
+
+/** The click comes right behind the release. */
+function finish(): void {
+  const begun = press;
+  setTimeout(() => begun?.end());
+}
+
+window.addEventListener("pointerdown", begin, { capture: true });
+window.addEventListener("pointerup", finish, { capture: true });
+window.addEventListener("pointercancel", finish, { capture: true });
