@@ -210,6 +210,7 @@ async def test_each_machine_succeeds_or_fails_on_its_own() -> None:
     failed = ended["fail"]
     assert isinstance(failed, ScriptFailed)
     assert failed.message == "install ended with 3 on the machine of fail: why"
+    assert failed.detail["step"] == "install"
     assert isinstance(ended["late"], ScriptTimedOut)
 
 

@@ -62,7 +62,7 @@ class ScriptFailed(PermanentFailure):
             f"{text}: {said}" if said else f"{text} and said nothing.",
             detail={
                 "allocation_id": allocation_id,
-                "what": what,
+                **({"step": what} if what else {}),
                 "exit_code": ran.status,
                 "stdout": last_lines(ran.stdout),
                 "stderr": last_lines(ran.stderr),
@@ -84,7 +84,7 @@ class ScriptTimedOut(TemporaryFailure):
             f"{text}; its last words: {said}" if said else f"{text}.",
             detail={
                 "allocation_id": allocation_id,
-                "what": what,
+                **({"step": what} if what else {}),
                 "limit_seconds": seconds,
                 "stdout": last_lines(ran.stdout),
                 "stderr": last_lines(ran.stderr),
