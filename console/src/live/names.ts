@@ -3,6 +3,7 @@
  * widgets/named.tsx, after what it stands on was drawn. What nobody tells stays without a name. */
 
 import { api, asProblem, call } from "../api/client.ts";
+import { released } from "./press.ts";
 import { createStore } from "./store.ts";
 
 /** As many as the platform takes in one question. */
@@ -47,6 +48,7 @@ async function ask(ids: readonly string[]): Promise<void> {
   try {
     const query = { id: [...ids] };
     const { items } = await call(api.GET("/api/v1/names", { params: { query }, signal }));
+    await released();
     if (!signal.aborted) learn(items);
   } catch (thrown) {
     asProblem(thrown);

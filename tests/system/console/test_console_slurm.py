@@ -82,6 +82,7 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     dialog = page.get_by_role("dialog")
     for name in ("n2", "n3", "n4"):
         await dialog.get_by_role("checkbox", name=name).click()
+        await expect(dialog.get_by_role("checkbox", name=name)).to_be_checked()
     await expect(dialog.get_by_text("The topology changes from")).to_be_visible()
     await dialog.get_by_role("button", name="Add workers").click()
     await page.get_by_role("tab", name=re.compile("Members")).click()

@@ -8,7 +8,7 @@ from typing import Any
 
 from console_ground import MEMBER, OWNER, Ground, publish, template_manifest
 from page_facts import fact
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 
 async def test_the_target_workflow_by_clicks(visit: Any, site: Ground, picture: Any) -> None:
@@ -239,6 +239,44 @@ async def test_a_click_is_not_lost_to_what_comes_meanwhile(visit: Any, site: Gro
     await expect(tab).to_have_attribute("aria-selected", "true")
     await expect(page.get_by_role("heading", name=re.compile("Add servers.*press-02"))).to_be_visible()
     site.wake("press-02")
+
+
+async def test_a_choice_is_not_lost_to_what_the_platform_foresees(
+    visit: Any, site: Ground
+) -> None:
+    """What will happen is told while more is chosen: the rows do not move under a finger."""
+    site.hold("press-03", "press-04", "press-05")
+    instance = site.deploy("foreseen", "press-03")
+    page = await visit(OWNER)
+    await page.goto(f"/instances/{instance['id']}")
+    await _healthy(page)
+    await page.get_by_role("button", name="Add servers").click()
+    dialog = page.get_by_role("dialog")
+    first, second = (dialog.get_by_role("checkbox", name=f"press-0{n}") for n in (4, 5))
+    asked, pressed = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        asked.set()
+        await pressed.wait()
+        await route.continue_()
+
+    await page.route("**/operations/preview", hold)
+    await first.click()
+    await asked.wait()
+    await second.hover()
+    async with page.expect_response("**/operations/preview"):
+        await page.mouse.down()
+        pressed.set()
+    await page.wait_for_timeout(100)
+    await page.mouse.up()
+    await expect(second).to_be_checked()
+    await expect(first).to_be_checked()
+    # What will happen stands below what was chosen, beside the button that does it.
+    said = await dialog.get_by_text("What will happen").bounding_box()
+    row = await second.bounding_box()
+    assert said is not None
+    assert row is not None
+    assert said["y"] > row["y"]
 
 
 async def _begin(page: Page, name: str) -> None:

@@ -5,6 +5,7 @@ import { useEffect, useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { JsonObject, Schemas } from "../../api/contract.ts";
 import { type FieldError, Problem } from "../../api/problem.ts";
+import { released } from "../../live/press.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
 
 export function useProjectApp(projectId: string, slug: string): Live<Schemas["ProjectApp"]> {
@@ -64,7 +65,10 @@ export function useInputErrors(question: Question | null): readonly FieldError[]
           signal: gone.signal,
         }),
       ).then(
-        (answer) => setErrors(answer.errors),
+        async ({ errors: found }) => {
+          await released();
+          if (!gone.signal.aborted) setErrors(found);
+        },
         (thrown: unknown) => {
           // Not being able to ask is no error of the input; the deploy itself is checked anyway.
           if (!(thrown instanceof Problem)) throw thrown;

@@ -17,13 +17,14 @@ import type {
   OperationSpec,
   Schemas,
 } from "../../api/contract.ts";
-import type { FieldError, Problem } from "../../api/problem.ts";
+import { type FieldError, Problem } from "../../api/problem.ts";
 import { noticeDone } from "../../app/notices.ts";
 import { check } from "../../forms/check.ts";
 import { expanded, pruned, visibleFields, withDefaults } from "../../forms/schema.ts";
 import { SchemaForm } from "../../forms/schema-form.tsx";
 import { useSubmission } from "../../forms/use-submission.ts";
 import { refresh } from "../../live/events.ts";
+import { released } from "../../live/press.ts";
 import { consequences, foreseen } from "../../manifest/consequences.ts";
 import { componentTitle } from "../../manifest/placement.ts";
 import { DialogFooter } from "../../widgets/dialog-footer.tsx";
@@ -73,7 +74,6 @@ export function ActionDialog(props: ActionDialogProps) {
       }
     >
       <SpaceBetween size="l">
-        <Consequences {...props} preview={form.preview} />
         {asking.members.length > 0 && (
           <Box>
             <b>On:</b> {asking.members.map((member) => memberName(member, manifest)).join(", ")}
@@ -101,6 +101,7 @@ export function ActionDialog(props: ActionDialogProps) {
             members,
           }}
         />
+        <Consequences {...props} preview={form.preview} />
         {confirmation?.type_name && (
           <FormField
             label={`Type “${instance.resource_name}” to confirm`}
@@ -189,14 +190,10 @@ function usePreview(instanceId: string, body: Body | null) {
     if (content === null) return setPreview(null);
     const gone = new AbortController();
     const timer = setTimeout(() => {
-      call(
-        api.POST("/api/v1/app-instances/{instance_id}/operations/preview", {
-          params: { path: { instance_id: instanceId } },
-          body: JSON.parse(content) as Body,
-          signal: gone.signal,
-        }),
-      ).then(setPreview, (thrown: unknown) => {
-        if (!gone.signal.aborted) setRefused(asProblem(thrown));
+      void foresee(instanceId, JSON.parse(content) as Body, gone.signal).then((found) => {
+        if (gone.signal.aborted) return;
+        if (found instanceof Problem) setRefused(found);
+        else setPreview(found);
       });
     }, PREVIEW_AFTER_MS);
     return () => {
@@ -205,6 +202,24 @@ function usePreview(instanceId: string, body: Body | null) {
     };
   }, [instanceId, content]);
   return { preview, refused };
+}
+
+/** What the platform foresees of a request; told once nothing is pressed, for it moves what stands around it. */
+async function foresee(
+  instanceId: string,
+  body: Body,
+  signal: AbortSignal,
+): Promise<Schemas["Preview"] | Problem> {
+  const path = { instance_id: instanceId };
+  const found = await call(
+    api.POST("/api/v1/app-instances/{instance_id}/operations/preview", {
+      params: { path },
+      body,
+      signal,
+    }),
+  ).catch(asProblem);
+  await released();
+  return found;
 }
 
 /** What the platform found wrong with the input, by the pointers the form knows. */
