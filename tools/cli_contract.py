@@ -147,8 +147,9 @@ class Book:
             flag["required"] = True
         text = more.get("description") or node.get("description") or whole.get("description", "")
         flag["help"] = " ".join(str(text).split())
-        values = whole.get("enum") or ([whole["const"]] if "const" in whole else None)
-        if kind == "text" and values:
+        one = self._resolved(whole["items"]) if kind == "texts" else whole
+        values = one.get("enum") or ([one["const"]] if "const" in one else None)
+        if kind in {"text", "texts"} and values:
             flag["values"] = values
         if node.get("default") not in (None, "", [], {}):
             flag["default"] = node["default"]

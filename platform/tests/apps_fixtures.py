@@ -4,7 +4,7 @@
 purpose an operation can have.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -169,7 +169,7 @@ class Site:
             method, path, json=json, headers={**(who or self.admin), **named}
         )
 
-    async def got(self, path: str, **query: str) -> Any:
+    async def got(self, path: str, **query: str | Sequence[str]) -> Any:
         """What a read answers."""
         answer = await self.client.get(path, params=query, headers=self.admin)
         assert answer.status_code == 200, answer.text

@@ -100,7 +100,7 @@ def _option(flag: Flag, group: Group, option: str, prefix: str = "") -> inspect.
     if flag.values:
         annotation = Literal[flag.values]
     if flag.kind == "texts":
-        annotation = tuple[str, ...]
+        annotation = tuple[annotation, ...]
     said = Parameter(name=option, group=group, help=_help(flag), negative=negative)
     return inspect.Parameter(
         prefix + flag.name.replace("-", "_"),

@@ -6,6 +6,7 @@ import { api, call } from "../api/client.ts";
 import type { Allocation, AppInstance, Place, Schemas, Sku } from "../api/contract.ts";
 import { pageQuery, readPages } from "../api/pages.ts";
 import { Problem } from "../api/problem.ts";
+import { HELD } from "../api/states.ts";
 import { type Live, type LiveArguments, useLive } from "../live/use-live.ts";
 
 export interface Machine {
@@ -82,12 +83,10 @@ async function readMachines(projectId: string, signal: AbortSignal): Promise<rea
     readAllocations(projectId, signal),
     readSkus(signal),
   ]);
-  return allocations
-    .filter(({ status }) => status !== "released")
-    .map((allocation) => ({
-      allocation,
-      sku: skus.find(({ name }) => name === allocation.sku) ?? null,
-    }));
+  return allocations.map((allocation) => ({
+    allocation,
+    sku: skus.find(({ name }) => name === allocation.sku) ?? null,
+  }));
 }
 
 /** Those that can be chosen first, each part by name. */
@@ -97,7 +96,8 @@ function byOffer(one: Offer, other: Offer): number {
   return offered || name.localeCompare(other.allocation.name, undefined, { numeric: true });
 }
 
-export async function readAllocations(
+/** Those that were not given back. */
+async function readAllocations(
   projectId: string,
   signal: AbortSignal,
 ): Promise<readonly Allocation[]> {
@@ -105,7 +105,7 @@ export async function readAllocations(
     (cursor) =>
       call(
         api.GET("/api/v1/allocations", {
-          params: { query: { project_id: projectId, ...pageQuery(cursor) } },
+          params: { query: { project_id: projectId, status: HELD, ...pageQuery(cursor) } },
           signal,
         }),
       ),

@@ -9,29 +9,28 @@ import type { LiveList } from "../live/use-list.ts";
 import { money, skuText } from "../manifest/price.ts";
 import { Copy } from "./copy.tsx";
 import { type Column, DataTable } from "./data-table.tsx";
-import type { NameOf } from "./instance-names.ts";
 import { Moment } from "./moment.tsx";
+import { findable } from "./named.tsx";
 import { Prose } from "./prose.tsx";
 import { Status } from "./status.tsx";
+import { Thing } from "./thing.tsx";
 
 interface AllocationTableProps {
   readonly list: LiveList<Machine>;
-  /** What the instances on them are called. */
-  readonly instanceName: NameOf;
   readonly actions?: ReactNode;
   readonly filters?: ReactNode;
   readonly empty: ReactNode;
 }
 
 export function AllocationTable(props: AllocationTableProps) {
-  const { list, instanceName, actions, filters, empty } = props;
+  const { list, actions, filters, empty } = props;
   return (
     <DataTable
       name="allocations"
       title="Allocations"
       list={list}
       idOf={({ allocation }) => allocation.id}
-      columns={columns(instanceName)}
+      columns={COLUMNS}
       sortedBy="name"
       actions={actions}
       filters={filters}
@@ -40,7 +39,7 @@ export function AllocationTable(props: AllocationTableProps) {
   );
 }
 
-const columns = (nameOf: NameOf): readonly Column<Machine>[] => [
+const COLUMNS: readonly Column<Machine>[] = [
   {
     id: "name",
     header: "Name",
@@ -75,13 +74,9 @@ const columns = (nameOf: NameOf): readonly Column<Machine>[] => [
     id: "used",
     header: "Used by",
     cell: ({ allocation: { bound_instance_id } }) =>
-      bound_instance_id ? (
-        <Link href={`/instances/${bound_instance_id}`}>{nameOf(bound_instance_id)}</Link>
-      ) : (
-        "Free"
-      ),
+      bound_instance_id ? <Thing id={bound_instance_id} /> : "Free",
     value: ({ allocation: { bound_instance_id } }) =>
-      bound_instance_id ? `${nameOf(bound_instance_id)} ${bound_instance_id}` : "free",
+      bound_instance_id ? findable(bound_instance_id) : "free",
   },
   {
     id: "address",

@@ -8,7 +8,6 @@ import type { LiveList } from "../live/use-list.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
 import { failureText } from "./failure-text.ts";
-import type { NameOf } from "./instance-names.ts";
 import { Elapsed, Moment } from "./moment.tsx";
 import { findable } from "./named.tsx";
 import type { OnMachine } from "./operation-machine.ts";
@@ -21,8 +20,8 @@ interface OperationTableProps {
   readonly list: LiveList<Operation>;
   readonly manifest?: Manifest | null;
   readonly title?: string;
-  /** What instances are called, where they are of more than one. */
-  readonly instanceName?: NameOf;
+  /** They are of more than one instance. */
+  readonly mixed?: boolean;
   /** Where operations are about machines: which; null for one of the whole. */
   readonly onMachine?: (operation: Operation) => OnMachine | null;
   readonly filters?: ReactNode;
@@ -32,7 +31,7 @@ export function OperationTable({
   list,
   manifest = null,
   title = "Operations",
-  instanceName,
+  mixed = false,
   onMachine,
   filters,
 }: OperationTableProps) {
@@ -42,7 +41,7 @@ export function OperationTable({
       title={title}
       list={list}
       idOf={({ id }) => id}
-      columns={columns(manifest, instanceName, onMachine)}
+      columns={columns(manifest, mixed, onMachine)}
       sortedBy="-requested"
       {...(filters === undefined ? {} : { filters })}
       empty={<Empty title="No operation">Everything that is asked of an app is listed here.</Empty>}
@@ -52,7 +51,7 @@ export function OperationTable({
 
 function columns(
   manifest: Manifest | null,
-  instanceName: NameOf | undefined,
+  mixed: boolean,
   onMachine: OperationTableProps["onMachine"],
 ): readonly Column<Operation>[] {
   const title = (kind: string) =>
@@ -73,7 +72,7 @@ function columns(
       value: ({ status }) => status,
       minWidth: 140,
     },
-    ...(instanceName === undefined ? [] : [instanceColumn(instanceName)]),
+    ...(mixed ? [INSTANCE] : []),
     ...(onMachine === undefined ? [] : [machineColumn(onMachine)]),
     {
       id: "step",
@@ -107,19 +106,17 @@ function columns(
   ];
 }
 
-function instanceColumn(nameOf: NameOf): Column<Operation> {
-  return {
-    id: "instance",
-    header: "Instance",
-    cell: ({ instance_id, app_slug }) => (
-      <>
-        <Thing id={instance_id}>{nameOf(instance_id)}</Thing>
-        <Box color="text-body-secondary">{app_slug}</Box>
-      </>
-    ),
-    value: ({ instance_id, app_slug }) => `${nameOf(instance_id)} ${app_slug} ${instance_id}`,
-  };
-}
+const INSTANCE: Column<Operation> = {
+  id: "instance",
+  header: "Instance",
+  cell: ({ instance_id, app_slug }) => (
+    <>
+      <Thing id={instance_id} />
+      <Box color="text-body-secondary">{app_slug}</Box>
+    </>
+  ),
+  value: ({ instance_id, app_slug }) => `${findable(instance_id)} ${app_slug}`,
+};
 
 function machineColumn(on: NonNullable<OperationTableProps["onMachine"]>): Column<Operation> {
   return {

@@ -160,6 +160,11 @@ def test_every_form_of_a_list(site: Site) -> None:
     short = site.gpuaas("allocation", "list", "-o", "json", "--limit", "2")
     assert len(short.json()) == 2
     assert "--limit 0 shows all" in short.err
+    held = ("--status", "requested", "--status", "active")
+    assert {one["name"] for one in site.done("allocation", "list", *held)} == names
+    assert site.done("allocation", "list", "--status", "failed") == []
+    refused = site.gpuaas("allocation", "list", "--status", "active", "--status", "gone")
+    assert (refused.code, "released" in refused.err) == (1, True)
 
 
 def test_a_list_of_every_project_also_where_the_path_names_one(site: Site) -> None:

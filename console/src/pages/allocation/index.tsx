@@ -21,7 +21,6 @@ import { type Live, useLive } from "../../live/use-live.ts";
 import { gpusText, money, skuText } from "../../manifest/price.ts";
 import { AllocationStatus } from "../../widgets/allocation-table.tsx";
 import { Copy, CopyBlock } from "../../widgets/copy.tsx";
-import { useInstanceNames } from "../../widgets/instance-names.ts";
 import { Moment } from "../../widgets/moment.tsx";
 import { Later, Loaded, Page, ReadProblem } from "../../widgets/page.tsx";
 import { Thing } from "../../widgets/thing.tsx";
@@ -121,7 +120,6 @@ function Machine({ allocation }: { readonly allocation: Allocation }) {
   const sku = skus.find(({ name }) => name === allocation.sku) ?? null;
   const project = (useProjects().value ?? []).find(({ id }) => id === allocation.project_id);
   const tenants = useTenantNames();
-  const instanceName = useInstanceNames(allocation.project_id);
   return (
     <Container header={<Header variant="h2">The machine</Header>}>
       <KeyValuePairs
@@ -155,9 +153,7 @@ function Machine({ allocation }: { readonly allocation: Allocation }) {
           {
             label: "Used by",
             value: allocation.bound_instance_id ? (
-              <Thing id={allocation.bound_instance_id}>
-                {instanceName(allocation.bound_instance_id)}
-              </Thing>
+              <Thing id={allocation.bound_instance_id} />
             ) : (
               "Nothing: it is free"
             ),

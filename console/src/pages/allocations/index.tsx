@@ -6,6 +6,7 @@ import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { JsonObject, Sku } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
+import { HELD } from "../../api/states.ts";
 import { useCan } from "../../app/access.ts";
 import { useProject } from "../../app/place.ts";
 import { type PageProps, useQuery } from "../../app/router.tsx";
@@ -17,7 +18,6 @@ import { useLive } from "../../live/use-live.ts";
 import { money, skuText } from "../../manifest/price.ts";
 import { AllocationTable } from "../../widgets/allocation-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
-import { useInstanceNames } from "../../widgets/instance-names.ts";
 import { Page } from "../../widgets/page.tsx";
 
 export default function AllocationsPage({ params }: PageProps) {
@@ -28,24 +28,27 @@ export default function AllocationsPage({ params }: PageProps) {
   const [open, setOpen] = useState(false);
   const skus = useLive("skus", readSkus).value ?? [];
   const list = useList(
-    `allocations:${projectId}`,
+    `allocations:${projectId}:${released}`,
     (cursor, signal) =>
       call(
         api.GET("/api/v1/allocations", {
-          params: { query: { project_id: projectId, ...pageQuery(cursor) } },
+          params: {
+            query: {
+              project_id: projectId,
+              ...pageQuery(cursor),
+              ...(released === "1" ? {} : { status: HELD }),
+            },
+          },
           signal,
         }),
       ),
     { on: ({ type }) => type.startsWith("capacity.") || type.startsWith("apps.") },
   );
   const items =
-    list.items
-      ?.filter(({ status }) => released === "1" || status !== "released")
-      .map((allocation) => ({
-        allocation,
-        sku: skus.find(({ name }) => name === allocation.sku) ?? null,
-      })) ?? null;
-  const instanceName = useInstanceNames(projectId);
+    list.items?.map((allocation) => ({
+      allocation,
+      sku: skus.find(({ name }) => name === allocation.sku) ?? null,
+    })) ?? null;
   const place = { org_id: project?.org_id ?? null, project_id: projectId };
   const get = can("capacity.allocation.create", place) && (
     <Button onClick={() => setOpen(true)}>Get an allocation</Button>
@@ -57,7 +60,6 @@ export default function AllocationsPage({ params }: PageProps) {
     >
       <AllocationTable
         list={{ ...list, items }}
-        instanceName={instanceName}
         actions={get}
         filters={
           <Toggle

@@ -17,7 +17,6 @@ import { OperationTable } from "../../widgets/operation-table.tsx";
 import { Page, ReadProblem } from "../../widgets/page.tsx";
 import { Prose } from "../../widgets/prose.tsx";
 import { Status } from "../../widgets/status.tsx";
-import { shortId } from "../../widgets/words.ts";
 import { useAttention } from "./read.ts";
 
 export default function HomePage() {
@@ -35,7 +34,7 @@ export default function HomePage() {
 }
 
 function ProjectHome({ project }: { readonly project: Project }) {
-  const { needs, open, names, instances, live } = useAttention(project.id);
+  const { needs, open, instances, live } = useAttention(project.id);
   return (
     <SpaceBetween size="l">
       <ReadProblem live={live} />
@@ -79,13 +78,7 @@ function ProjectHome({ project }: { readonly project: Project }) {
           </Empty>
         }
       />
-      {open.length > 0 && (
-        <OperationTable
-          list={wholeList(open)}
-          title="Under way"
-          instanceName={(id) => names[id] ?? shortId(id)}
-        />
-      )}
+      {open.length > 0 && <OperationTable list={wholeList(open)} title="Under way" mixed />}
       {!live.loading && instances === 0 && <FirstSteps project={project} />}
     </SpaceBetween>
   );

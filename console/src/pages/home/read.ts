@@ -2,6 +2,8 @@
 
 import { api, call } from "../../api/client.ts";
 import type { Allocation, AppInstance, Member, Operation } from "../../api/contract.ts";
+import { pageQuery, readPages } from "../../api/pages.ts";
+import { HELD, LIVING, UNDER_WAY } from "../../api/states.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
 import { failureText } from "../../widgets/failure-text.ts";
 import { failuresStanding, TROUBLED } from "../../widgets/standing.ts";
@@ -19,14 +21,11 @@ export interface Need {
 interface Found {
   readonly needs: readonly Need[];
   readonly open: readonly Operation[];
-  /** What the instances are called, by id. */
-  readonly names: Readonly<Record<string, string>>;
   readonly instances: number;
 }
 
-const OPEN: ReadonlySet<string> = new Set(["requested", "accepted", "running"]);
-const LIMIT = 200;
-const NOTHING: Found = { needs: [], open: [], names: {}, instances: 0 };
+const MOST_PAGES = 10;
+const NOTHING: Found = { needs: [], open: [], instances: 0 };
 
 export function useAttention(projectId: string): Found & { readonly live: Live<Found> } {
   const live = useLive(`attention:${projectId}`, (signal) => readAttention(projectId, signal), {
@@ -36,47 +35,84 @@ export function useAttention(projectId: string): Found & { readonly live: Live<F
 }
 
 async function readAttention(projectId: string, signal: AbortSignal): Promise<Found> {
-  const path = { project_id: projectId };
-  const query = { limit: LIMIT };
-  const [instances, operations, allocations] = await Promise.all([
-    call(
-      api.GET("/api/v1/projects/{project_id}/app-instances", { params: { path, query }, signal }),
-    ),
-    call(api.GET("/api/v1/projects/{project_id}/operations", { params: { path, query }, signal })),
-    call(api.GET("/api/v1/allocations", { params: { query: { ...query, ...path } }, signal })),
+  const [instances, failed, open, allocations] = await Promise.all([
+    readInstances(projectId, signal),
+    readOperations(projectId, ["failed"], signal),
+    readOperations(projectId, UNDER_WAY, signal),
+    readAllocations(projectId, signal),
   ]);
-  const live = new Map(
-    instances.items.filter(({ status }) => status !== "deleted").map((one) => [one.id, one]),
-  );
-  const asked = operations.items.filter(({ instance_id }) => live.has(instance_id));
-  const members = await readMembersOf(asked, signal);
+  const live = new Map(instances.map((one) => [one.id, one]));
+  const stands = failed.filter(({ instance_id }) => live.has(instance_id));
+  const members = await readMembersOf(stands, signal);
   return {
     needs: [
-      ...[...live.values()].filter(troubled).map(instanceNeed),
-      ...failuresStanding(asked, [...live.values()], members).map((operation) =>
+      ...instances.filter(troubled).map(instanceNeed),
+      ...failuresStanding(stands, instances, members).map((operation) =>
         operationNeed(operation, live.get(operation.instance_id)),
       ),
-      ...allocations.items.filter(({ status }) => TROUBLED.has(status)).map(allocationNeed),
+      ...allocations.map(allocationNeed),
     ],
-    open: operations.items.filter(({ status }) => OPEN.has(status)),
-    names: Object.fromEntries([...live.values()].map((one) => [one.id, nameOf(one)])),
-    instances: live.size,
+    open,
+    instances: instances.length,
   };
+}
+
+/** All that are there, however many are gone. */
+async function readInstances(
+  projectId: string,
+  signal: AbortSignal,
+): Promise<readonly AppInstance[]> {
+  const path = { project_id: projectId };
+  const read = await readPages(
+    (cursor) =>
+      call(
+        api.GET("/api/v1/projects/{project_id}/app-instances", {
+          params: { path, query: { status: LIVING, ...pageQuery(cursor) } },
+          signal,
+        }),
+      ),
+    MOST_PAGES,
+    signal,
+  );
+  return read.items;
+}
+
+/** The newest: of an older failure that still stands its instance tells by a condition. */
+async function readOperations(
+  projectId: string,
+  status: Operation["status"][],
+  signal: AbortSignal,
+): Promise<readonly Operation[]> {
+  const path = { project_id: projectId };
+  const query = { status, ...pageQuery(null) };
+  const read = await call(
+    api.GET("/api/v1/projects/{project_id}/operations", { params: { path, query }, signal }),
+  );
+  return read.items;
+}
+
+/** Those that are not well. */
+async function readAllocations(
+  projectId: string,
+  signal: AbortSignal,
+): Promise<readonly Allocation[]> {
+  const status = HELD.filter((word) => TROUBLED.has(word));
+  const query = { project_id: projectId, status, ...pageQuery(null) };
+  const read = await call(api.GET("/api/v1/allocations", { params: { query }, signal }));
+  return read.items;
 }
 
 /** The members of those instances alone in which an operation on a member failed. */
 async function readMembersOf(
-  operations: readonly Operation[],
+  failed: readonly Operation[],
   signal: AbortSignal,
 ): Promise<readonly Member[]> {
-  const failed = operations.filter(
-    ({ status, member_id }) => status === "failed" && member_id !== null,
-  );
+  const about = failed.filter(({ member_id }) => member_id !== null);
   const read = await Promise.all(
-    [...new Set(failed.map(({ instance_id }) => instance_id))].map((instance_id) =>
+    [...new Set(about.map(({ instance_id }) => instance_id))].map((instance_id) =>
       call(
         api.GET("/api/v1/app-instances/{instance_id}/members", {
-          params: { path: { instance_id }, query: { limit: LIMIT } },
+          params: { path: { instance_id }, query: pageQuery(null) },
           signal,
         }),
       ),

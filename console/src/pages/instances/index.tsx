@@ -6,6 +6,7 @@ import Toggle from "@cloudscape-design/components/toggle";
 import { api, call } from "../../api/client.ts";
 import type { AppInstance } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
+import { LIVING } from "../../api/states.ts";
 import type { PageProps } from "../../app/router.tsx";
 import { useQuery } from "../../app/router.tsx";
 import { useList } from "../../live/use-list.ts";
@@ -21,23 +22,25 @@ export default function InstancesPage({ params }: PageProps) {
   const projectId = params.project_id ?? "";
   const [gone, setGone] = useQuery("gone");
   const list = useList(
-    `instances:${projectId}`,
+    `instances:${projectId}:${gone}`,
     (cursor, signal) =>
       call(
         api.GET("/api/v1/projects/{project_id}/app-instances", {
-          params: { path: { project_id: projectId }, query: pageQuery(cursor) },
+          params: {
+            path: { project_id: projectId },
+            query: { ...pageQuery(cursor), ...(gone === "1" ? {} : { status: LIVING }) },
+          },
           signal,
         }),
       ),
     { on: ({ type }) => type.startsWith("apps.") },
   );
-  const items = list.items?.filter(({ status }) => gone === "1" || status !== "deleted") ?? null;
   return (
     <Page title="Instances" description="What this project runs.">
       <DataTable
         name="instances"
         title="Instances"
-        list={{ ...list, items }}
+        list={list}
         idOf={({ id }) => id}
         columns={COLUMNS}
         sortedBy="-created"

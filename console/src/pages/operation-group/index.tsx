@@ -12,7 +12,6 @@ import type { PageProps } from "../../app/router.tsx";
 import { useMachines } from "../../forms/use-offers.ts";
 import { wholeList } from "../../live/use-list.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
-import { useInstanceNames } from "../../widgets/instance-names.ts";
 import { machineOf, type OnMachine } from "../../widgets/operation-machine.ts";
 import { OperationTable } from "../../widgets/operation-table.tsx";
 import { Loaded, Page } from "../../widgets/page.tsx";
@@ -45,7 +44,6 @@ const ENDED = ["succeeded", "failed", "cancelled", "abandoned"] as const;
 
 function Group({ group }: { readonly group: Schemas["OperationGroup"] }) {
   const { operations, counts, parallelism, instance_id } = group;
-  const instanceName = useInstanceNames(group.project_id);
   const onMachine = useMachinesOf(group);
   const done = ENDED.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
   return (
@@ -55,10 +53,7 @@ function Group({ group }: { readonly group: Schemas["OperationGroup"] }) {
           columns={4}
           items={[
             { label: "Status", value: <Status word={group.status} /> },
-            {
-              label: "Instance",
-              value: <Thing id={instance_id}>{instanceName(instance_id)}</Thing>,
-            },
+            { label: "Instance", value: <Thing id={instance_id} /> },
             { label: "At a time", value: parallelism },
             {
               label: "Each",

@@ -6,7 +6,6 @@ import type { Operation } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
 import { type PageProps, useQuery } from "../../app/router.tsx";
 import { useList } from "../../live/use-list.ts";
-import { useInstanceNames } from "../../widgets/instance-names.ts";
 import { OperationTable } from "../../widgets/operation-table.tsx";
 import { Page } from "../../widgets/page.tsx";
 import { sentence } from "../../widgets/words.ts";
@@ -33,14 +32,13 @@ export default function OperationsPage({ params }: PageProps) {
         api.GET("/api/v1/projects/{project_id}/operations", {
           params: {
             path: { project_id: projectId },
-            query: { ...pageQuery(cursor), ...(status === null ? {} : { status }) },
+            query: { ...pageQuery(cursor), ...(status === null ? {} : { status: [status] }) },
           },
           signal,
         }),
       ),
     { on: ({ type }) => type.startsWith("apps.") },
   );
-  const instanceName = useInstanceNames(projectId);
   const options = [ANY, ...STATUSES.map((value) => ({ value, label: sentence(value) }))];
   return (
     <Page
@@ -49,7 +47,7 @@ export default function OperationsPage({ params }: PageProps) {
     >
       <OperationTable
         list={list}
-        instanceName={instanceName}
+        mixed
         filters={
           <Select
             options={options}

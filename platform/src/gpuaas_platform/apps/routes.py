@@ -1,7 +1,7 @@
 """Routes of app instances, members and operations, as people and automation use them."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
@@ -36,6 +36,11 @@ router = APIRouter(tags=["apps"])
 Id = Annotated[str, Path(max_length=64)]
 After = Annotated[int | None, Query(ge=0, description="The revision the caller knows")]
 Word = Annotated[str | None, Field(max_length=128)]
+_ONE_OF: Any = Field(
+    default_factory=list,
+    max_length=32,
+    description="Only in this state; repeat it for any of several",
+)
 
 
 class Paged(Input):
@@ -51,7 +56,7 @@ class InstanceQuery(Paged):
     """Filters of instances."""
 
     app_slug: Word = None
-    status: InstanceStatus | None = None
+    status: Annotated[list[InstanceStatus], _ONE_OF]
     search: Annotated[
         str | None, Field(max_length=128, description="Part of the app's one-line summary")
     ] = None
@@ -61,7 +66,7 @@ class MemberQuery(Paged):
     """Filters of members."""
 
     component_key: Word = None
-    status: MemberStatus | None = None
+    status: Annotated[list[MemberStatus], _ONE_OF]
     removed: Annotated[bool, Field(description="Tombstones too")] = False
 
 
@@ -70,7 +75,7 @@ class OperationQuery(Paged):
 
     member_id: Word = None
     group_id: Word = None
-    status: OperationStatus | None = None
+    status: Annotated[list[OperationStatus], _ONE_OF]
     kind: Word = None
     correlation_id: Word = None
 

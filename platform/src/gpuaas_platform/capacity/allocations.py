@@ -170,7 +170,7 @@ class AllocationQuery:
     """What a list of allocations was asked for."""
 
     project_id: str | None
-    status: AllocationStatus | None
+    status: Sequence[AllocationStatus]
     cursor: str | None
     limit: int
 

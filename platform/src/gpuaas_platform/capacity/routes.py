@@ -107,7 +107,10 @@ async def allocation_create(call: CallDep, project_id: Id, body: AllocationCreat
 async def allocation_list(
     call: CallDep,
     project_id: Annotated[str | None, Query(max_length=64)] = None,
-    status: AllocationStatus | None = None,
+    status: Annotated[
+        list[AllocationStatus],
+        Query(max_length=32, description="Only in this state; repeat it for any of several"),
+    ] = [],  # noqa: B006 - never changed
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Page[Allocation]:

@@ -73,7 +73,8 @@ async def test_no_statement_reads_a_whole_table(site: Site) -> None:
                 OperationFilter(reach),
                 OperationFilter(reach, instance_id="inst_7"),
                 OperationFilter(reach, correlation_id="cor-9"),
-                OperationFilter(reach, status=OperationStatus.FAILED),
+                OperationFilter(reach, status=[OperationStatus.FAILED]),
+                OperationFilter(reach, status=[OperationStatus.REQUESTED, OperationStatus.RUNNING]),
             ):
                 await operations.operation_list(explaining, filters, "op_9", 51)
             await instances.instance_list(explaining, InstanceFilter(reach), None, 51)

@@ -225,8 +225,18 @@ async def test_lists_filter_and_page(site: Site, controller: FakeController) -> 
         (f"{project}/operations", {"status": "succeeded"}, 2),
         (f"/app-instances/{first}/operations", {"kind": "deploy"}, 1),
         ("/operations", {"kind": "stop"}, 0),
+        ("/operations", {"status": ["failed", "succeeded"]}, 2),
+        ("/operations", {"status": ["failed", "running"]}, 0),
+        ("/app-instances", {"status": ["stopped", "running"]}, 2),
+        (f"/app-instances/{first}/members", {"status": ["removed", "failed"]}, 0),
+        (f"/app-instances/{first}/members", {"status": ["ready", "failed"]}, 1),
     ):
         assert len((await site.got(path, **query))["items"]) == count
+    unknown = await site.client.get(
+        "/operations", params={"status": ["failed", "done"]}, headers=site.admin
+    )
+    assert unknown.status_code == 422
+    assert [one["pointer"] for one in unknown.json()["errors"]] == ["/query/status/1"]
 
 
 async def test_a_listed_operation_reads_as_the_one_read_alone(

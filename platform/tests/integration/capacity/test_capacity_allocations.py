@@ -67,6 +67,10 @@ async def test_allocation_is_placed_and_released(site: Site) -> None:
     assert released.json()["status"] == "released"
     again = await site.allocate("a")
     assert again.json()["address"] == "n1.lab"
+    for status, count in (("active", 1), ("released", 1), (["active", "released"], 2), ([], 2)):
+        query = {"status": status}
+        listed = await site.client.get("/allocations", params=query, headers=site.admin)
+        assert len(listed.json()["items"]) == count
 
 
 async def test_racing_requests_never_share_a_node(site: Site) -> None:

@@ -60,7 +60,7 @@ class InstanceFilter:
     reach: Reach
     project_id: str | None = None
     app_slug: str | None = None
-    status: InstanceStatus | None = None
+    status: Sequence[InstanceStatus] = ()
     search: str | None = None
 
 
@@ -104,7 +104,7 @@ async def instance_list(
     for condition, value in (
         ("project_id = ${}", wanted.project_id),
         ("app_slug = ${}", wanted.app_slug),
-        ("status = ${}", wanted.status),
+        ("status = ANY(${})", list(wanted.status) or None),
         ("adapter_detail ->> 'summary' ILIKE '%' || ${} || '%'", wanted.search),
         ("id < ${}", after),
     ):
@@ -169,7 +169,7 @@ class MemberFilter:
 
     instance_id: str
     component_key: str | None = None
-    status: MemberStatus | None = None
+    status: Sequence[MemberStatus] = ()
     removed: bool = False
 
 
@@ -177,16 +177,17 @@ async def member_list(
     conn: Connection, wanted: MemberFilter, after: str | None, limit: int
 ) -> list[MemberRow]:
     """Members of an instance, newest first; tombstones only when asked for."""
-    where, args = ["instance_id = $1"], [wanted.instance_id]
+    where = ["instance_id = $1"]
+    args: list[object] = [wanted.instance_id]
     for condition, value in (
         ("component_key = ${}", wanted.component_key),
-        ("status = ${}", wanted.status),
+        ("status = ANY(${})", list(wanted.status) or None),
         ("id < ${}", after),
     ):
         if value is not None:
             args.append(value)
             where.append(condition.format(len(args)))
-    if not wanted.removed and wanted.status is not MemberStatus.REMOVED:
+    if not wanted.removed and MemberStatus.REMOVED not in wanted.status:
         where.append("status <> 'removed'")
     sql = f"{_SELECT_MEMBER} WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT {int(limit)}"
     return [member_of(record) for record in await conn.fetch(sql, *args)]

@@ -203,7 +203,7 @@ class OperationFilter:
     instance_id: str | None = None
     member_id: str | None = None
     group_id: str | None = None
-    status: OperationStatus | None = None
+    status: Sequence[OperationStatus] = ()
     kind: str | None = None
     correlation_id: str | None = None
 
@@ -218,7 +218,7 @@ async def operation_list(
         ("instance_id = ${}", wanted.instance_id),
         ("(member_id = ${0} OR new_member_id = ${0})", wanted.member_id),
         ("group_id = ${}", wanted.group_id),
-        ("status = ${}", wanted.status),
+        ("status = ANY(${})", list(wanted.status) or None),
         ("kind = ${}", wanted.kind),
         ("correlation_id = ${}", wanted.correlation_id),
         ("id < ${}", after),

@@ -264,7 +264,7 @@ class AllocationFilter:
 
     reach: Reach
     project_id: str | None = None
-    status: str | None = None
+    status: Sequence[str] = ()
 
 
 async def allocation_list(
@@ -273,10 +273,11 @@ async def allocation_list(
     """Allocations in reach, newest first."""
     return await conn.fetch(
         f"{_ALLOCATION} WHERE ($1 OR a.org_id = ANY($2) OR a.project_id = ANY($3))"
-        " AND ($4::text IS NULL OR a.project_id = $4) AND ($5::text IS NULL OR a.status = $5)"
+        " AND ($4::text IS NULL OR a.project_id = $4)"
+        " AND ($5::text[] IS NULL OR a.status = ANY($5))"
         " AND ($6::text IS NULL OR a.id < $6) ORDER BY a.id DESC LIMIT $7",
         wanted.reach.everywhere, list(wanted.reach.org_ids), list(wanted.reach.project_ids),
-        wanted.project_id, wanted.status, after, limit,
+        wanted.project_id, list(wanted.status) or None, after, limit,
     )  # fmt: skip
 
 
