@@ -23,10 +23,11 @@ middle. Whoever starts it gives up earlier when nothing is being done (`start.sh
 def _until(command: str) -> str:
     """Let a start end when the daemon answers, or with the daemon.
 
-    What is ordered after it then finds it ready, and nobody has to poll.
+    What is ordered after it then finds it ready, and nobody has to poll. Whether the daemon is
+    there, /proc says to everybody: a signal is refused for as long as it has not become its user.
     """
     pause = "n=$$((n+1)); if [ $$n -lt 200 ]; then sleep 0.05; else sleep 1; fi"
-    loop = f"until {command} >/dev/null 2>&1; do kill -0 ${{MAINPID}} || exit 1; {pause}; done"
+    loop = f"until {command} >/dev/null 2>&1; do [ -d /proc/${{MAINPID}} ] || exit 1; {pause}; done"
     return f"ExecStartPost=/bin/sh -c 'n=0; {loop}'\n"
 
 
