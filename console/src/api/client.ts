@@ -17,9 +17,9 @@ const unauthenticated = new EventTarget();
 
 const manners: Middleware = {
   onRequest({ request }) {
-    setDefault(request.headers, "X-Correlation-ID", newId("web-"));
+    setDefault(request.headers, "X-Correlation-ID", newId("web_"));
     if (!MUTATIONS.has(request.method)) return;
-    setDefault(request.headers, "Idempotency-Key", newId("web-"));
+    setDefault(request.headers, "Idempotency-Key", newId("web_"));
     const token = cookie(CSRF_COOKIE);
     if (token !== null) request.headers.set("X-CSRF-Token", token);
   },

@@ -20,7 +20,7 @@ export interface SentKey {
 }
 
 export function keyFor(content: string, last: SentKey | null): SentKey {
-  return last !== null && last.content === content ? last : { key: newId("web-"), content };
+  return last !== null && last.content === content ? last : { key: newId("web_"), content };
 }
 
 export function useSubmission<T>(perform: (body: T, key: string) => Promise<void>): Submission<T> {

@@ -114,7 +114,7 @@ function isEventStream(response: Response): boolean {
 function requestHeaders(lastEventId: string): Headers {
   const headers = new Headers({
     Accept: "text/event-stream",
-    [CORRELATION]: newId("web-"),
+    [CORRELATION]: newId("web_"),
   });
   if (lastEventId !== "") headers.set("Last-Event-ID", lastEventId);
   return headers;

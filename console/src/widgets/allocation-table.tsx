@@ -63,12 +63,14 @@ const COLUMNS: readonly Column<Machine>[] = [
       </>
     ),
     value: ({ allocation, sku }) => `${allocation.sku} ${sku?.gpu_model ?? ""}`,
+    minWidth: 180,
   },
   {
     id: "region",
     header: "Region",
     cell: ({ allocation }) => allocation.region,
     value: ({ allocation }) => allocation.region,
+    minWidth: 100,
   },
   {
     id: "used",
@@ -83,18 +85,21 @@ const COLUMNS: readonly Column<Machine>[] = [
     header: "Address",
     cell: ({ allocation: { address } }) => address && <Copy text={address} what="the address" />,
     value: ({ allocation }) => allocation.address,
+    minWidth: 160,
   },
   {
     id: "price",
     header: "Per hour",
     cell: ({ sku }) => sku && money(Number(sku.price_per_hour), sku.currency),
     value: ({ sku }) => Number(sku?.price_per_hour ?? 0),
+    minWidth: 100,
   },
   {
     id: "created",
     header: "Since",
     cell: ({ allocation }) => <Moment at={allocation.created_at} />,
     value: ({ allocation }) => allocation.created_at,
+    minWidth: 100,
   },
 ];
 

@@ -6,9 +6,10 @@ import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Link from "@cloudscape-design/components/link";
-import type { Schemas } from "../api/contract.ts";
+import type { OperationSpec, Schemas } from "../api/contract.ts";
 import { Copy } from "./copy.tsx";
 import { failureText } from "./failure-text.ts";
+import { stepTitle } from "./operation-steps.tsx";
 import { Prose } from "./prose.tsx";
 import { isUnreachable, Status } from "./status.tsx";
 import { Thing } from "./thing.tsx";
@@ -16,7 +17,13 @@ import { sentence } from "./words.ts";
 
 type Diagnosis = Schemas["Diagnosis"];
 
-export function FiveQuestions({ diagnosis }: { readonly diagnosis: Diagnosis }) {
+interface FiveQuestionsProps {
+  readonly diagnosis: Diagnosis;
+  /** What the manifest says of the operation, where that is known: its steps are called so. */
+  readonly spec?: OperationSpec | null;
+}
+
+export function FiveQuestions({ diagnosis, spec = null }: FiveQuestionsProps) {
   const { instance, member, operation, correlation_id, adapter_detail } = diagnosis;
   return (
     <Container header={<Header variant="h2">What this is about</Header>}>
@@ -25,7 +32,7 @@ export function FiveQuestions({ diagnosis }: { readonly diagnosis: Diagnosis }) 
         items={[
           { label: "Instance", value: <Instance instance={instance ?? null} /> },
           { label: "Member", value: <Member member={member ?? null} /> },
-          { label: "Operation", value: <Operation operation={operation ?? null} /> },
+          { label: "Operation", value: <Operation operation={operation ?? null} spec={spec} /> },
           {
             label: "Correlation id",
             value: (
@@ -78,7 +85,12 @@ function Member({ member }: { readonly member: Diagnosis["member"] | null }) {
   );
 }
 
-function Operation({ operation }: { readonly operation: Diagnosis["operation"] | null }) {
+interface OperationProps {
+  readonly operation: Diagnosis["operation"] | null;
+  readonly spec: OperationSpec | null;
+}
+
+function Operation({ operation, spec }: OperationProps) {
   if (!operation) return <>None</>;
   const { id, kind, status, attempt, max_attempts, step } = operation;
   return (
@@ -89,7 +101,7 @@ function Operation({ operation }: { readonly operation: Diagnosis["operation"] |
       </div>
       <Box color="text-body-secondary">
         Attempt {Math.max(1, attempt)} of {max_attempts}
-        {step && status !== "succeeded" && `, at “${sentence(step)}”`}
+        {step && status !== "succeeded" && `, at “${stepTitle(step, spec)}”`}
       </Box>
     </>
   );

@@ -5,7 +5,7 @@ import Box from "@cloudscape-design/components/box";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { isJsonObject } from "../api/contract.ts";
 import { Copy, CopyBlock } from "./copy.tsx";
-import { isId } from "./named.tsx";
+import { isId, Named } from "./named.tsx";
 import { Prose } from "./prose.tsx";
 import { Thing } from "./thing.tsx";
 import { sentence } from "./words.ts";
@@ -65,7 +65,7 @@ function ObjectView({ value, depth, copies }: ObjectViewProps) {
     <dl className="facts">
       {entries.map(([key, inner]) => (
         <div key={key} className={isWide(inner) ? "fact fact-nested" : "fact"}>
-          <dt>{sentence(key)}</dt>
+          <dt>{isId(key) ? <Named id={key} /> : sentence(key)}</dt>
           <dd>
             <JsonView value={inner} depth={depth + 1} copies={copies} name={sentence(key)} />
           </dd>

@@ -48,13 +48,13 @@ export function OperationSteps({ operation, spec }: OperationStepsProps) {
           The app stops at its next safe point and undoes what can be undone.
         </Alert>
       )}
-      <OperationFailure operation={operation} />
+      <OperationFailure operation={operation} spec={spec} />
     </SpaceBetween>
   );
 }
 
 /** Why the last attempt failed, with what the failing step said last. */
-export function OperationFailure({ operation }: { readonly operation: Operation }) {
+export function OperationFailure({ operation, spec }: OperationStepsProps) {
   const { error, status, attempt, max_attempts, not_before } = operation;
   if (error === null || status === "succeeded") return null;
   const ended = status === "failed";
@@ -68,8 +68,8 @@ export function OperationFailure({ operation }: { readonly operation: Operation 
           <Prose>{failureText(error)}</Prose>
         </div>
         <Box color="text-body-secondary" fontSize="body-s">
-          <code>{error.code}</code> · {FAMILIES[error.family]} ·{" "}
-          {error.instance_usable ? "the instance can still be used" : "the instance cannot be used"}
+          <code>{error.code}</code> · {FAMILIES[error.family]}
+          {spec !== null && spec.purpose !== "deploy" && ` · ${left(error)}`}
         </Box>
         {Object.keys(error.detail ?? {}).length > 0 && (
           <JsonView value={error.detail} name="detail" />
@@ -82,6 +82,11 @@ export function OperationFailure({ operation }: { readonly operation: Operation 
       </SpaceBetween>
     </Alert>
   );
+}
+
+/** A deploy has nothing before it. */
+function left({ instance_usable }: NonNullable<Operation["error"]>): string {
+  return instance_usable ? "what ran before still runs" : "what ran before may not run any more";
 }
 
 function isOpen({ status }: Operation): boolean {
@@ -110,9 +115,13 @@ function said(step: Step, { error, status }: Operation): Step {
   return twice ? { ...step, message: "" } : step;
 }
 
+/** What people call a step: the manifest's word for it, where that is known. */
+export function stepTitle(name: string, spec: OperationSpec | null): string {
+  return spec?.steps?.find((step) => step.name === name)?.title || sentence(name);
+}
+
 function titleOf(step: Step | undefined, spec: OperationSpec | null): string {
-  if (step === undefined) return "";
-  return spec?.steps?.find(({ name }) => name === step.name)?.title ?? sentence(step.name);
+  return step === undefined ? "" : stepTitle(step.name, spec);
 }
 
 const KINDS: Readonly<Record<Step["state"], StepsProps.Status>> = {

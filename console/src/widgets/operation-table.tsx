@@ -3,7 +3,7 @@
 import Box from "@cloudscape-design/components/box";
 import Link from "@cloudscape-design/components/link";
 import type { ReactNode } from "react";
-import type { Manifest, Operation } from "../api/contract.ts";
+import type { Manifest, Operation, OperationSpec } from "../api/contract.ts";
 import type { LiveList } from "../live/use-list.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
@@ -11,6 +11,7 @@ import { failureText } from "./failure-text.ts";
 import { Elapsed, Moment } from "./moment.tsx";
 import { findable } from "./named.tsx";
 import type { OnMachine } from "./operation-machine.ts";
+import { stepTitle } from "./operation-steps.tsx";
 import { Prose } from "./prose.tsx";
 import { Status } from "./status.tsx";
 import { Thing } from "./thing.tsx";
@@ -54,8 +55,9 @@ function columns(
   mixed: boolean,
   onMachine: OperationTableProps["onMachine"],
 ): readonly Column<Operation>[] {
-  const title = (kind: string) =>
-    manifest?.operations.find((spec) => spec.kind === kind)?.title ?? sentence(kind);
+  const specOf = (kind: string) => manifest?.operations.find((spec) => spec.kind === kind) ?? null;
+  const title = (kind: string) => specOf(kind)?.title ?? sentence(kind);
+  const step = (operation: Operation) => lastStep(operation, specOf(operation.kind));
   return [
     {
       id: "kind",
@@ -77,8 +79,8 @@ function columns(
     {
       id: "step",
       header: "Step",
-      cell: (operation) => told(lastStep(operation)),
-      value: (operation) => lastStep(operation),
+      cell: (operation) => told(step(operation)),
+      value: step,
       minWidth: 200,
     },
     {
@@ -134,8 +136,11 @@ function told(text: string | null): ReactNode {
   return text && <Prose>{text}</Prose>;
 }
 
-function lastStep({ progress, error, status }: Operation): string | null {
+function lastStep(
+  { progress, error, status }: Operation,
+  spec: OperationSpec | null,
+): string | null {
   if (error !== null && status === "failed") return failureText(error);
   const last = progress.findLast(({ state }) => state !== "pending");
-  return last === undefined ? null : sentence(last.name);
+  return last === undefined ? null : stepTitle(last.name, spec);
 }

@@ -236,7 +236,7 @@ interface StatusFactsProps {
 function StatusFacts({ panel, source, manifest }: StatusFactsProps) {
   const health = String(readAt(source, panel.health ?? "/health") ?? "unknown");
   const summary = readAt(source, panel.summary ?? "/adapter_detail/summary");
-  const conditions = readAt(source, panel.conditions ?? "/conditions");
+  const conditions = saidAbove(panel) ? [] : readAt(source, panel.conditions ?? "");
   const word = manifest.health.find((one) => one.health === health);
   return (
     <SpaceBetween size="s">
@@ -251,6 +251,13 @@ function StatusFacts({ panel, source, manifest }: StatusFactsProps) {
     </SpaceBetween>
   );
 }
+
+/** The page says the instance's own conditions on top, beside the ways out. */
+function saidAbove({ source = "instance", conditions = CONDITIONS }: Kind<"status">): boolean {
+  return source === "instance" && conditions === CONDITIONS;
+}
+
+const CONDITIONS = "/conditions";
 
 function markdown(panel: Kind<"markdown">, source: unknown): ReactNode | null {
   const bound = panel.pointer ? readAt(source, panel.pointer) : undefined;

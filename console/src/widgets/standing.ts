@@ -22,3 +22,9 @@ export function failuresStanding(
   const last = new Set([...instances, ...unwell].map(({ last_operation_id }) => last_operation_id));
   return operations.filter(({ id, status }) => status === "failed" && last.has(id));
 }
+
+/** Whether all that is wrong with an instance is what failed: named by itself, that leads to the way out. */
+export function explained({ conditions }: AppInstance, standing: readonly Operation[]): boolean {
+  const names = (message: string) => standing.some(({ id }) => message.includes(id));
+  return conditions.length > 0 && conditions.every(({ message }) => names(message ?? ""));
+}

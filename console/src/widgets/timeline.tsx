@@ -5,7 +5,7 @@ import type { Schemas } from "../api/contract.ts";
 import { type Live, type LiveArguments, useLive } from "../live/use-live.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
-import { findable } from "./named.tsx";
+import { findable, isId } from "./named.tsx";
 import { Prose } from "./prose.tsx";
 import { Status } from "./status.tsx";
 import { Thing } from "./thing.tsx";
@@ -113,12 +113,23 @@ const COLUMNS: readonly Column<Entry>[] = [
     cell: ({ status, kind }) =>
       status && <Status word={status} work={kind === "operation" || kind === "step"} />,
     value: ({ status }) => status,
-    minWidth: 120,
+    minWidth: 150,
   },
   {
     id: "actor",
     header: "By",
-    cell: ({ actor }) => actor && <Thing id={actor} />,
+    cell: ({ actor }) => actor && <Actor said={actor} />,
     value: ({ actor }) => actor && findable(actor),
+    minWidth: 130,
   },
 ];
+
+/** Who it was; of a controller's own lines behind it, which replica. */
+function Actor({ said }: { readonly said: string }) {
+  if (isId(said)) return <Thing id={said} />;
+  return (
+    <span className="one-line" title={said}>
+      <Prose plain>{said}</Prose>
+    </span>
+  );
+}

@@ -141,9 +141,12 @@ class StatusPanel(_Panel):
     summary: Annotated[JsonPointer, Field(description="JSON pointer to the line beside it")] = (
         "/adapter_detail/summary"
     )
-    conditions: Annotated[JsonPointer, Field(description="JSON pointer to the conditions")] = (
-        "/conditions"
-    )
+    conditions: Annotated[
+        JsonPointer,
+        Field(
+            description="JSON pointer to conditions; the instance's own stand on top of its page"
+        ),
+    ] = "/conditions"
 
 
 class TopologyPanel(_Panel):

@@ -107,7 +107,7 @@ def _shown(site: Site, operation_id: str) -> None:
     tree = site.gpuaas("trace", "cor_taken.1", "--spans", "--only", "operations,steps,spans").out
     top, step, run = tree.splitlines()[:3]
     assert "operation Operation deploy of taken" in top
-    assert "step Step preflight of deploy is failed." in step
+    assert "step Step preflight of deploy: failed." in step
     assert "━" in run
     assert run.index("span preflight, attempt 1") > step.index("step Step") > top.index("operation")
     narrow = site.gpuaas("trace", "cor_taken.1", "--only", "logs").out

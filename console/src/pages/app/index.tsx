@@ -12,8 +12,10 @@ import type { Manifest, Schemas } from "../../api/contract.ts";
 import { useCan } from "../../app/access.ts";
 import { useProject } from "../../app/place.ts";
 import type { PageProps } from "../../app/router.tsx";
+import { readSkus } from "../../forms/use-offers.ts";
 import { rowWhere, wholeList } from "../../live/use-list.ts";
 import { useLive } from "../../live/use-live.ts";
+import { billedText, priceRange } from "../../manifest/billing.ts";
 import { useManifest } from "../../manifest/use-manifest.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
@@ -84,9 +86,7 @@ function Needs({
   readonly manifest: Manifest;
   readonly publisher: string;
 }) {
-  const billed = (manifest.billing_units ?? []).map(
-    ({ description, unit }) => description || sentence(unit),
-  );
+  const skus = useLive("skus", readSkus, { later: true }).value ?? [];
   return (
     <Container header={<Header variant="h2">What it is</Header>}>
       <KeyValuePairs
@@ -124,10 +124,7 @@ function Needs({
           },
           {
             label: "Costs",
-            value:
-              billed.length === 0
-                ? "The machines it runs on, nothing of its own."
-                : billed.join(" "),
+            value: [billedText(manifest), priceRange(skus)].filter(Boolean).join(" "),
           },
           {
             label: "When it is taken down",

@@ -33,7 +33,7 @@ const FILTERS = [
   { name: "action", label: "Action", hint: "apps.operation" },
   { name: "actor_id", label: "Who", hint: "user_…" },
   { name: "target_id", label: "On what", hint: "An id" },
-  { name: "correlation_id", label: "Correlation id", hint: "web-…" },
+  { name: "correlation_id", label: "Correlation id", hint: "web_…" },
   { name: "project_id", label: "Project", hint: "proj_…" },
 ] as const;
 

@@ -15,8 +15,10 @@ import { useList } from "../../live/use-list.ts";
 import { Copy } from "../../widgets/copy.tsx";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
+import { findable } from "../../widgets/named.tsx";
 import { Prose } from "../../widgets/prose.tsx";
 import { Status } from "../../widgets/status.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 import { useKinds } from "./kinds.tsx";
 import { useRegions } from "./regions.tsx";
 
@@ -178,13 +180,13 @@ const COLUMNS: readonly Column<Node>[] = [
     header: "Address",
     cell: ({ address }) => <Copy text={address} what="the address" />,
     value: (one) => one.address,
+    minWidth: 160,
   },
   {
     id: "held",
     header: "Held as",
-    cell: ({ allocation_id }) =>
-      allocation_id ? <Link href={`/allocations/${allocation_id}`}>{allocation_id}</Link> : "Free",
-    value: ({ allocation_id }) => allocation_id ?? "free",
+    cell: ({ allocation_id }) => (allocation_id ? <Thing id={allocation_id} /> : "Free"),
+    value: ({ allocation_id }) => (allocation_id ? findable(allocation_id) : "free"),
   },
 ];
 

@@ -11,6 +11,7 @@ import Table from "@cloudscape-design/components/table";
 import type { JsonObject, Manifest, OperationSpec, Schemas } from "../../api/contract.ts";
 import { useProject, useTenantNames } from "../../app/place.ts";
 import { type Offer, useOffers } from "../../forms/use-offers.ts";
+import { billedText } from "../../manifest/billing.ts";
 import { allocationsOf, componentTitle, seatsOf, topologyFor } from "../../manifest/placement.ts";
 import { HOURS_A_MONTH, money, type Price, priceOf, skuText } from "../../manifest/price.ts";
 import { Answers } from "../../widgets/answers.tsx";
@@ -161,9 +162,6 @@ function Machines({ machines, manifest, operation, input, onEdit }: MachinesProp
 function Costs({ price, manifest }: { readonly price: Price; readonly manifest: Manifest }) {
   const project = useProject();
   const tenants = useTenantNames();
-  const counted = (manifest.billing_units ?? []).map(
-    ({ description, unit }) => description || sentence(unit),
-  );
   const tenant = project === null ? "" : (tenants.get(project.org_id) ?? project.org_id);
   return (
     <Container
@@ -185,7 +183,7 @@ function Costs({ price, manifest }: { readonly price: Price; readonly manifest: 
             value: money(price.perHour * HOURS_A_MONTH, price.currency),
           },
           { label: "Paid by", value: `Project ${project?.display_name ?? "–"}, tenant ${tenant}` },
-          { label: "Counted", value: counted.join(" ") || "The machines alone." },
+          { label: "Counted", value: billedText(manifest) },
         ]}
       />
       {price.unknown.length > 0 && (

@@ -63,6 +63,7 @@ function ProjectHome({ project }: { readonly project: Project }) {
             header: "Why",
             cell: ({ why }) => why && <Prose>{why}</Prose>,
             value: ({ why }) => why,
+            minWidth: 240,
           },
           {
             id: "since",

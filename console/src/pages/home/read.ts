@@ -6,7 +6,7 @@ import { pageQuery, readPages } from "../../api/pages.ts";
 import { HELD, LIVING, UNDER_WAY } from "../../api/states.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
 import { failureText } from "../../widgets/failure-text.ts";
-import { failuresStanding, TROUBLED } from "../../widgets/standing.ts";
+import { explained, failuresStanding, TROUBLED } from "../../widgets/standing.ts";
 import { sentence } from "../../widgets/words.ts";
 
 export interface Need {
@@ -44,12 +44,13 @@ async function readAttention(projectId: string, signal: AbortSignal): Promise<Fo
   const live = new Map(instances.map((one) => [one.id, one]));
   const stands = failed.filter(({ instance_id }) => live.has(instance_id));
   const members = await readMembersOf(stands, signal);
+  const standing = failuresStanding(stands, instances, members);
   return {
     needs: [
-      ...instances.filter(troubled).map(instanceNeed),
-      ...failuresStanding(stands, instances, members).map((operation) =>
-        operationNeed(operation, live.get(operation.instance_id)),
-      ),
+      ...instances
+        .filter((instance) => troubled(instance) && !explained(instance, standing))
+        .map(instanceNeed),
+      ...standing.map((operation) => operationNeed(operation, live.get(operation.instance_id))),
       ...allocations.map(allocationNeed),
     ],
     open,

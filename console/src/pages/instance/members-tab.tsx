@@ -13,7 +13,9 @@ import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { MEMBER_STATE } from "../../widgets/member-columns.tsx";
 import { Moment } from "../../widgets/moment.tsx";
+import { findable } from "../../widgets/named.tsx";
 import { Prose } from "../../widgets/prose.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 import { MemberActions } from "./actions.tsx";
 import type { InstanceTabProps } from "./view.ts";
 
@@ -97,8 +99,8 @@ function columns(
       id: "operation",
       header: "Last operation",
       minWidth: 100,
-      cell: ({ last_operation_id }) =>
-        last_operation_id && <Link href={`/operations/${last_operation_id}`}>Look</Link>,
+      cell: ({ last_operation_id }) => last_operation_id && <Thing id={last_operation_id} />,
+      value: ({ last_operation_id }) => last_operation_id && findable(last_operation_id),
     },
     {
       id: "since",

@@ -9,10 +9,10 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import type { AppInstance, Manifest, Member, Panel } from "../../api/contract.ts";
 import { useProject, useTenantNames } from "../../app/place.ts";
 import { type Machine, machineName } from "../../forms/use-offers.ts";
+import { billedText } from "../../manifest/billing.ts";
 import { priceOf, priceText } from "../../manifest/price.ts";
 import { Later, Reading } from "../../widgets/page.tsx";
 import { ManifestPanel } from "../../widgets/panel.tsx";
-import { sentence } from "../../widgets/words.ts";
 import { type InstanceTabProps, inOrder } from "./view.ts";
 
 const PICTURE: Panel = {
@@ -105,10 +105,7 @@ function Cost({ instance, members, manifest, machines }: CostProps) {
           },
           {
             label: "Counted",
-            value:
-              (manifest.billing_units ?? [])
-                .map(({ unit, description }) => description || sentence(unit))
-                .join(" ") || "The machines alone.",
+            value: billedText(manifest),
           },
           {
             label: "Runbook",

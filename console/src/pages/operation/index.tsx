@@ -75,7 +75,7 @@ function OperationView({ operation, live }: OperationViewProps) {
   return (
     <Page title={sentence(operation.kind)}>
       <ReadProblem live={live} />
-      <FiveQuestions diagnosis={diagnosis(operation, instance, member)} />
+      <FiveQuestions diagnosis={diagnosis(operation, instance, member)} spec={spec} />
       <WaysOut
         actions={operation.next_actions}
         instance={{

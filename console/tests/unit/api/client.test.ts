@@ -22,7 +22,7 @@ describe("what goes out", () => {
   it("gives every request a correlation id the platform accepts", async () => {
     platform.on("GET /api/v1/version", () => json(200, { version: "1", schema_revision: 1 }));
     await call(api.GET("/api/v1/version"));
-    expect(sent().get("X-Correlation-ID")).toMatch(/^web-[0-9a-f]{32}$/);
+    expect(sent().get("X-Correlation-ID")).toMatch(/^web_[0-9a-f]{24}$/);
     expect(sent().has("Idempotency-Key")).toBe(false);
     expect(sent().has("X-CSRF-Token")).toBe(false);
   });

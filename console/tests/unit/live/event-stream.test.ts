@@ -108,7 +108,7 @@ describe("a stream that lives", () => {
     open();
     const connection = connectionAt(0);
     expect(connection.headers.get("Accept")).toBe("text/event-stream");
-    expect(connection.headers.get("X-Correlation-ID")).toMatch(/^web-/);
+    expect(connection.headers.get("X-Correlation-ID")).toMatch(/^web_/);
     expect(connection.headers.has("Last-Event-ID")).toBe(false);
     connection.accept();
     connection.send("id: 1\ndata: a\n\nid: 2\nda");

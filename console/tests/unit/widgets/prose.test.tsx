@@ -1,7 +1,7 @@
 import { render, screen } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { beforeEach, expect, it } from "vitest";
-import type { Operation } from "../../../src/api/contract.ts";
+import type { Operation, OperationSpec } from "../../../src/api/contract.ts";
 import { forgetNames } from "../../../src/live/names.ts";
 import { JsonView } from "../../../src/widgets/json-view.tsx";
 import { isId } from "../../../src/widgets/named.tsx";
@@ -83,6 +83,7 @@ it("says a failure in a sentence, and what the program said below it, once", asy
   render(
     <OperationFailure
       operation={{ error, status: "failed", max_attempts: 3 } as unknown as Operation}
+      spec={{ purpose: "member_add" } as OperationSpec}
     />,
   );
   expect(await screen.findAllByRole("link", { name: "n4" })).toHaveLength(2);
@@ -90,4 +91,5 @@ it("says a failure in a sentence, and what the program said below it, once", asy
     "install ended with 100 on the machine of n4.",
   );
   expect(document.body.textContent?.split("E: it returned (2)")).toHaveLength(2);
+  expect(screen.getByText(/will not pass by itself · what ran before still runs/)).toBeTruthy();
 });

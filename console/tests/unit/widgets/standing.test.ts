@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { failuresStanding } from "../../../src/widgets/standing.ts";
+import { explained, failuresStanding } from "../../../src/widgets/standing.ts";
 
 const operations = [
   { id: "op_4", status: "succeeded" },
@@ -23,4 +23,14 @@ it("lets go of what something was done about, and of a member that is well again
   expect(standing("op_4", [])).toEqual([]);
   expect(standing("op_4", [{ status: "ready", last: "op_2" }])).toEqual([]);
   expect(standing("op_4", [{ status: "removed", last: "op_1" }])).toEqual([]);
+});
+
+it("explains an instance whose every condition names what failed", () => {
+  const said = (...messages: string[]) =>
+    ({ conditions: messages.map((message) => ({ message })) }) as never;
+  const failed = [{ id: "op_3" }] as never;
+  expect(explained(said("No room. (operation op_3)"), failed)).toBe(true);
+  expect(explained(said("No room. (operation op_2)"), failed)).toBe(false);
+  expect(explained(said("No room. (operation op_3)", "It does not answer."), failed)).toBe(false);
+  expect(explained(said(), failed)).toBe(false);
 });

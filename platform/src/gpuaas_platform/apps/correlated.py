@@ -179,7 +179,7 @@ def _instance(row: Record) -> Correlated:
     return _entry(
         row,
         TimelineKind.INSTANCE,
-        title=f"Instance {row['resource_name']} of {row['app_slug']} is {row['status']}.",
+        title=f"Instance {row['resource_name']} of {row['app_slug']}: {row['status']}.",
         actor=row["created_by"],
         links={"instance": _link("app-instances", row["id"])},
         detail={"health": row["health"], "app_instance_id": row["id"]},
@@ -190,7 +190,7 @@ def _member(row: Record, names: Mapping[str, str]) -> Correlated:
     return _entry(
         row,
         TimelineKind.MEMBER,
-        title=f"Member {names.get(row['id'], row['id'])} is {row['status']}.",
+        title=f"Member {names.get(row['id'], row['id'])}: {row['status']}.",
         links={
             "member": _link("app-members", row["id"]),
             "instance": _link("app-instances", row["instance_id"]),
@@ -207,7 +207,7 @@ def _operation(row: Record, names: Mapping[str, str]) -> Correlated:
     return _entry(
         row,
         TimelineKind.OPERATION,
-        title=f"Operation {row['kind']} of {names.get(target, target)} is {stands}.",
+        title=f"Operation {row['kind']} of {names.get(target, target)}: {stands}.",
         actor=row["requested_by"],
         links={
             "operation": _link("operations", row["id"]),
@@ -237,7 +237,7 @@ def _step(row: Record) -> Correlated:
         TimelineKind.STEP,
         identity=identity,
         status=step["state"],
-        title=f"Step {step['name']} of {row['kind']} is {step['state']}.",
+        title=f"Step {step['name']} of {row['kind']}: {step['state']}.",
         actor=row["lease_holder"],
         links={"operation": _link("operations", row["operation_id"])},
         detail={

@@ -305,7 +305,7 @@ def _correlated(row: Record) -> Correlated:
         at=row["created_at"],
         kind=TimelineKind.ALLOCATION,
         id=row["id"],
-        title=f"Allocation {row['name']} ({row['sku']} in {row['region']}) is {row['status']}.",
+        title=f"Allocation {row['name']} ({row['sku']} in {row['region']}): {row['status']}.",
         status=row["status"],
         scope=scope_of(Place(row["org_id"], row["project_id"])),
         links={"allocation": f"{API_PREFIX}/allocations/{row['id']}"},

@@ -70,7 +70,7 @@ def _correlated(row: Record) -> Correlated:
         at=row["at"],
         kind=TimelineKind.EVENT,
         id=row["id"],
-        title=f"{row['type']} was told of {row['subject']}.",
+        title=f"{row['type']} about {row['subject']}.",
         status=row["type"].rpartition(".")[2],
         scope=scope_of(Place(row["org_id"], row["project_id"])),
         links=links,

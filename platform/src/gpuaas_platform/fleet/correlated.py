@@ -33,7 +33,7 @@ def _task(row: Record) -> Correlated:
         at=row["created_at"],
         kind=TimelineKind.TASK,
         id=row["id"],
-        title=f"Task “{_what(row)}” on {row['allocation_id']} is {row['status']}.",
+        title=f"Task “{_what(row)}” on {row['allocation_id']}: {row['status']}.",
         status=row["status"],
         actor=row["created_by"],
         scope=scope_of(_place(row)),

@@ -37,7 +37,7 @@ async def test_an_incident_is_told_from_the_request_to_the_last_event(
     assert timeline["trace_ids"] == [TRACE]
     titles = {entry["title"] for entry in timeline["entries"]}
     name = requested["instance"]["resource_name"]
-    assert f"Operation deploy of {name} is failed, attempt 1 of 3." in titles
+    assert f"Operation deploy of {name}: failed, attempt 1 of 3." in titles
     assert any(one.startswith("Member hub on ") for one in titles), titles
     for entry in timeline["entries"]:
         assert entry["scope"] == {
