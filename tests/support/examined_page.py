@@ -21,15 +21,12 @@ async def examined(page: Page, paths: list[str]) -> dict[str, list[str]]:
 async def _findings(page: Page, path: str, *, frame: bool) -> dict[str, list[str]]:
     await _arrived(page, path)
     where = "document" if frame else "'#content'"
-    # Nothing that is asked of a page needs its style sheets fetched once more.
-    options = "{resultTypes: ['violations'], preload: false}"
-    results = await page.evaluate(f"axe.run({where}, {options})")
-    said = [
-        f"{one['id']}: {node['html'][:200]}"
-        for one in results["violations"]
-        if one["impact"] in {"serious", "critical"}
-        for node in one["nodes"][:3]
-    ]
+    said = await _broken_rules(page, where)
+    # In the dark nothing is another thing: it has other colours.
+    await page.emulate_media(color_scheme="dark")
+    await expect(page.locator("body.awsui-dark-mode")).to_be_visible()
+    said += [f"dark, {one}" for one in await _broken_rules(page, where, only="color-contrast")]
+    await page.emulate_media(color_scheme="light")
     await page.set_viewport_size({"width": PHONE, "height": 844})
     try:
         fits = f"document.documentElement.scrollWidth <= {PHONE}"
@@ -38,6 +35,21 @@ async def _findings(page: Page, path: str, *, frame: bool) -> dict[str, list[str
         said.append("wider than a phone")
     await page.set_viewport_size({"width": 1280, "height": 900})
     return {path: said} if said else {}
+
+
+async def _broken_rules(page: Page, where: str, only: str | None = None) -> list[str]:
+    """Serious findings of axe, with what they were found on."""
+    # Nothing that is asked of a page needs its style sheets fetched once more.
+    options = "resultTypes: ['violations'], preload: false"
+    if only is not None:
+        options += f", runOnly: ['{only}']"
+    results = await page.evaluate(f"axe.run({where}, {{{options}}})")
+    return [
+        f"{one['id']}: {node['html'][:200]}"
+        for one in results["violations"]
+        if one["impact"] in {"serious", "critical"}
+        for node in one["nodes"][:3]
+    ]
 
 
 async def _arrived(page: Page, path: str) -> None:
