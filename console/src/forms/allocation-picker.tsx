@@ -1,4 +1,5 @@
-/** Chooses one allocation, or several: those that can be chosen first, the others with the reason. */
+/** Chooses one allocation, or several: those that can be chosen first, the others with the reason. On a phone each is
+ * a card. */
 
 import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
@@ -11,8 +12,10 @@ import { useState } from "react";
 import { mayShare, seatsOf } from "../manifest/placement.ts";
 import { money, skuText } from "../manifest/price.ts";
 import { arrange, type Column, type Sorting } from "../widgets/arrange.ts";
+import { DataCards } from "../widgets/data-cards.tsx";
 import { Empty } from "../widgets/empty.tsx";
 import { findable, Named } from "../widgets/named.tsx";
+import { useNarrow } from "../widgets/narrow.ts";
 import { ReadProblem } from "../widgets/page.tsx";
 import { Prose } from "../widgets/prose.tsx";
 import { type FormContext, useFormContext, type WidgetProps } from "./context.ts";
@@ -25,6 +28,7 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
   const [text, setText] = useState("");
   const [sorting, setSorting] = useState<Sorting | null>(null);
   const [page, setPage] = useState(1);
+  const narrow = useNarrow();
   const many = field.schema.type === "array";
   const chosen = (many ? list(value) : [value]).filter((id) => typeof id === "string");
   const items = (offers.value ?? []).map((offer) => ({
@@ -35,68 +39,91 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
   const pages = Math.max(1, Math.ceil(shown.length / PAGE_SIZE));
   const current = Math.min(page, pages);
 
+  const rows = {
+    items: shown.slice((current - 1) * PAGE_SIZE, current * PAGE_SIZE),
+    loading: offers.loading,
+    filter: items.length > 5 && (
+      <TextFilter
+        filteringText={text}
+        filteringPlaceholder="Find an allocation"
+        filteringAriaLabel="Find an allocation"
+        onChange={({ detail }) => {
+          setText(detail.filteringText);
+          setPage(1);
+        }}
+      />
+    ),
+    pagination: pages > 1 && (
+      <Pagination
+        currentPageIndex={current}
+        pagesCount={pages}
+        onChange={({ detail }) => setPage(detail.currentPageIndex)}
+      />
+    ),
+    empty: <NoAllocation projectId={context.place.project_id} />,
+  };
+  const selection: Selection = {
+    selectionType: many ? "multi" : "single",
+    selectedItems: items.filter(({ allocation }) => chosen.includes(allocation.id)),
+    isItemDisabled: ({ why }) => disabled || why !== null,
+    onSelectionChange: ({ detail }) => {
+      const ids = detail.selectedItems.map(({ allocation }) => allocation.id);
+      onChange(many ? ids : ids[0]);
+    },
+  };
   return (
     <>
       <ReadProblem live={offers} />
-      <Table
-        variant="embedded"
-        contentDensity="compact"
-        items={shown.slice((current - 1) * PAGE_SIZE, current * PAGE_SIZE)}
-        trackBy={({ allocation }) => allocation.id}
-        loading={offers.loading}
-        loadingText="Reading the allocations"
-        selectionType={many ? "multi" : "single"}
-        selectedItems={items.filter(({ allocation }) => chosen.includes(allocation.id))}
-        isItemDisabled={({ why }) => disabled || why !== null}
-        onSelectionChange={({ detail }) => {
-          const ids = detail.selectedItems.map(({ allocation }) => allocation.id);
-          onChange(many ? ids : ids[0]);
-        }}
-        ariaLabels={{
-          tableLabel: field.title,
-          selectionGroupLabel: field.title,
-          allItemsSelectionLabel: () => "Choose all",
-          itemSelectionLabel: (_, { allocation }) => allocation.name,
-        }}
-        filter={
-          items.length > 5 && (
-            <TextFilter
-              filteringText={text}
-              filteringPlaceholder="Find an allocation"
-              filteringAriaLabel="Find an allocation"
-              onChange={({ detail }) => {
-                setText(detail.filteringText);
-                setPage(1);
-              }}
-            />
-          )
-        }
-        pagination={
-          pages > 1 && (
-            <Pagination
-              currentPageIndex={current}
-              pagesCount={pages}
-              onChange={({ detail }) => setPage(detail.currentPageIndex)}
-            />
-          )
-        }
-        columnDefinitions={DEFINITIONS}
-        {...(sorting === null ? {} : { sortingColumn: { sortingField: sorting.by } })}
-        sortingDescending={sorting?.descending ?? false}
-        onSortingChange={({ detail }) =>
-          setSorting({
-            by: detail.sortingColumn.sortingField ?? "",
-            descending: detail.isDescending ?? false,
-          })
-        }
-        wrapLines
-        empty={<NoAllocation projectId={context.place.project_id} />}
-      />
+      {narrow ? (
+        <DataCards
+          title={field.title}
+          columns={COLUMNS}
+          idOf={idOf}
+          header={null}
+          {...{ sorting, selection, ...rows }}
+          onSort={setSorting}
+          selectionLabel={({ allocation }) => allocation.name}
+        />
+      ) : (
+        <Table
+          variant="embedded"
+          contentDensity="compact"
+          {...rows}
+          {...selection}
+          trackBy={idOf}
+          loadingText="Reading the allocations"
+          ariaLabels={{
+            tableLabel: field.title,
+            selectionGroupLabel: field.title,
+            allItemsSelectionLabel: () => "Choose all",
+            itemSelectionLabel: (_, { allocation }) => allocation.name,
+          }}
+          columnDefinitions={DEFINITIONS}
+          {...(sorting === null ? {} : { sortingColumn: { sortingField: sorting.by } })}
+          sortingDescending={sorting?.descending ?? false}
+          onSortingChange={({ detail }) =>
+            setSorting({
+              by: detail.sortingColumn.sortingField ?? "",
+              descending: detail.isDescending ?? false,
+            })
+          }
+          wrapLines
+        />
+      )}
       {pages > 1 && (
         <Chosen offers={items.filter(({ allocation }) => chosen.includes(allocation.id))} />
       )}
     </>
   );
+}
+
+type Selection = Pick<
+  TableProps<Offer>,
+  "selectionType" | "selectedItems" | "isItemDisabled" | "onSelectionChange"
+>;
+
+function idOf({ allocation }: Offer): string {
+  return allocation.id;
 }
 
 const PAGE_SIZE = 20;

@@ -1,7 +1,6 @@
 /** A list as people use one: filtered as they type, sorted by a click, in pages, more when they want more;
- * what they chose stands in the address, so that the link they send shows the same. */
+ * what they chose stands in the address, so that the link they send shows the same. On a phone each row is a card. */
 
-import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
 import Header from "@cloudscape-design/components/header";
 import Pagination from "@cloudscape-design/components/pagination";
@@ -13,7 +12,10 @@ import { useQuery } from "../app/router.tsx";
 import { useThrownAway } from "../live/ahead.ts";
 import type { LiveList } from "../live/use-list.ts";
 import { arrange, type Column, type Sorting, sortingOf, sortingText } from "./arrange.ts";
+import { cellOf } from "./cell.tsx";
+import { DataCards } from "./data-cards.tsx";
 import { Empty } from "./empty.tsx";
+import { useNarrow } from "./narrow.ts";
 import { ReadProblem } from "./page.tsx";
 import { count } from "./words.ts";
 
@@ -61,10 +63,8 @@ export function DataTable<T>(props: DataTableProps<T>) {
     name,
     list,
     columns,
-    idOf,
     embedded = false,
     sortedBy = "",
-    selecting,
     pageSize = 20,
     firstRows = 8,
   } = props;
@@ -87,51 +87,79 @@ export function DataTable<T>(props: DataTableProps<T>) {
     setPage(next);
   }
 
+  const header = !embedded && (
+    <TableHeader {...props} shown={shown.length} filtered={text !== ""} />
+  );
+  const filter = (searched || props.filters !== undefined) && (
+    <Filter {...props} searched={searched} text={text} onText={setText} matches={shown.length} />
+  );
+  const pagination = (pages > 1 || list.more) && (
+    <Pagination
+      currentPageIndex={current}
+      pagesCount={pages}
+      openEnd={list.more}
+      onChange={({ detail }) => turnTo(detail.currentPageIndex)}
+    />
+  );
+  const first = (current - 1) * pageSize;
+  const drawn = shown.slice(first, first + rows);
+  const onSort = (next: Sorting) => setOrder(sortingText(next));
+  const nothing =
+    text !== "" && items.length > 0 ? (
+      <NoMatch onClear={() => setText("")} more={list.more} />
+    ) : (
+      props.empty
+    );
   return (
     <SpaceBetween size="s">
       <ReadProblem live={list} />
-      <Table
-        variant={embedded ? "embedded" : "container"}
-        header={!embedded && <TableHeader {...props} shown={shown.length} filtered={text !== ""} />}
-        filter={
-          (searched || props.filters !== undefined) && (
-            <Filter
-              {...props}
-              searched={searched}
-              text={text}
-              onText={setText}
-              matches={shown.length}
-            />
-          )
-        }
-        pagination={
-          (pages > 1 || list.more) && (
-            <Pagination
-              currentPageIndex={current}
-              pagesCount={pages}
-              openEnd={list.more}
-              onChange={({ detail }) => turnTo(detail.currentPageIndex)}
-            />
-          )
-        }
-        items={shown.slice((current - 1) * pageSize, (current - 1) * pageSize + rows)}
-        trackBy={idOf}
-        loading={list.loading}
-        loadingText="Reading"
-        columnDefinitions={columns.map(definition)}
-        {...sortingProps(columns, sorting, (next) => setOrder(sortingText(next)))}
-        ariaLabels={{ tableLabel: props.title, ...selectionLabels(selecting) }}
-        {...selectionProps(selecting)}
-        wrapLines
-        empty={
-          text !== "" && items.length > 0 ? (
-            <NoMatch onClear={() => setText("")} more={list.more} />
-          ) : (
-            props.empty
-          )
-        }
+      <Rows
+        {...props}
+        {...{ header, filter, pagination, sorting, onSort }}
+        items={drawn}
+        empty={nothing}
       />
     </SpaceBetween>
+  );
+}
+
+interface RowsProps<T> extends DataTableProps<T> {
+  readonly header: ReactNode;
+  readonly filter: ReactNode;
+  readonly pagination: ReactNode;
+  readonly items: readonly T[];
+  readonly sorting: Sorting | null;
+  readonly onSort: (sorting: Sorting) => void;
+}
+
+function Rows<T>(props: RowsProps<T>) {
+  const { title, list, columns, idOf, selecting, embedded = false } = props;
+  const { header, filter, pagination, items, sorting, onSort, empty } = props;
+  const narrow = useNarrow();
+  const selection = selectionProps(selecting);
+  if (narrow) {
+    return (
+      <DataCards
+        {...{ title, columns, items, idOf, header, filter, pagination, empty, sorting, onSort }}
+        loading={list.loading}
+        selection={selection}
+        selectionLabel={selecting?.label ?? null}
+      />
+    );
+  }
+  return (
+    <Table
+      variant={embedded ? "embedded" : "container"}
+      {...{ header, filter, pagination, items, empty }}
+      trackBy={idOf}
+      loading={list.loading}
+      loadingText="Reading"
+      columnDefinitions={columns.map(definition)}
+      {...sortingProps(columns, sorting, onSort)}
+      ariaLabels={{ tableLabel: title, ...selectionLabels(selecting) }}
+      {...selection}
+      wrapLines
+    />
   );
 }
 
@@ -201,7 +229,7 @@ function definition<T>(column: Column<T>): TableProps.ColumnDefinition<T> {
   return {
     id: column.id,
     header: column.header,
-    cell: (item) => column.cell(item) ?? <Box color="text-body-secondary">–</Box>,
+    cell: (item) => cellOf(column, item),
     isRowHeader: column.rowHeader ?? false,
     ...(column.value === undefined ? {} : { sortingField: column.id }),
     ...(column.width === undefined ? {} : { width: column.width }),
@@ -227,7 +255,9 @@ function sortingProps<T>(
   };
 }
 
-function selectionProps<T>(selecting: Selecting<T> | undefined): Partial<TableProps<T>> {
+function selectionProps<T>(
+  selecting: Selecting<T> | undefined,
+): Pick<TableProps<T>, "selectionType" | "selectedItems" | "onSelectionChange" | "isItemDisabled"> {
   if (selecting === undefined) return {};
   const { chosen, onChange, single = false, disabled } = selecting;
   return {

@@ -124,14 +124,14 @@ async def picture() -> Picture:
     """
     folder = os.environ.get("GPUAAS_PICTURES")
 
-    async def take(page: Page, name: str, until: str | None = None) -> None:
+    async def take(page: Page, name: str, until: str | None = None, width: int = 1280) -> None:
         if folder is None:
             return
         dismiss = "for (const one of document.querySelectorAll('[aria-label=Dismiss]')) one.click()"
         await page.evaluate(f"() => {{ {dismiss} }}")
         await page.mouse.move(0, 0)
         height = 900 if until is None else await _height(page, until)
-        await page.set_viewport_size({"width": 1280, "height": height})
+        await page.set_viewport_size({"width": width, "height": height})
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             await page.wait_for_timeout(300)  # the colours fade over

@@ -2,6 +2,7 @@
 everybody: keyboard, screen reader, phone."""
 
 import asyncio
+import re
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -110,6 +111,38 @@ async def test_every_page_is_for_screen_readers_and_phones_too(visit: Any, site:
     assert of_owner | of_admin == {}
 
 
+async def test_a_phone_shows_each_row_whole_and_acts_on_what_is_chosen(
+    visit: Any, site: Ground, picture: Any
+) -> None:
+    site.hold("palm-01", "palm-02")
+    instance = site.deploy("palm", "palm-01")
+    page = await visit(OWNER)
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.goto(f"/projects/{site.project_id}/allocations?allocations.q=palm")
+    card = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="palm-02"))
+    await expect(card).to_contain_text("Free")
+    await expect(card).to_contain_text("16 CPUs, 64 GiB")
+    first = page.get_by_role("list", name="Allocations").get_by_role("listitem").first
+    await expect(first).to_contain_text("palm-01")
+    await page.get_by_role("button", name="Order of allocations").click()
+    await page.get_by_role("option", name="Order: Name, last first").click()
+    await expect(first).to_contain_text("palm-02")
+    await expect(page).to_have_url(re.compile("allocations.sort=-name"))
+
+    await page.goto(f"/instances/{instance['id']}?tab=members")
+    await page.get_by_role("button", name="Add servers").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("checkbox", name="palm-02").click()
+    await expect(dialog.get_by_text("The topology changes from")).to_be_visible()
+    await dialog.get_by_role("button", name="Add servers").click()
+    await page.get_by_role("checkbox", name="Server on palm-02").click()
+    await page.get_by_role("button", name="Drain", exact=True).click()
+    await dialog.get_by_role("button", name="Drain servers").click()
+    await expect(page.get_by_role("definition").filter(has_text="Drained").first).to_be_visible()
+    await page.evaluate("scrollTo(0, 0)")
+    await picture(page, "phone", width=390)
+
+
 async def test_a_page_lost_on_its_way_is_asked_for_again(visit: Any, site: Ground) -> None:
     """As when the network changes under the browser."""
     page = await visit(OWNER)
@@ -123,11 +156,11 @@ async def test_a_page_lost_on_its_way_is_asked_for_again(visit: Any, site: Groun
             lost.add(kind)
             await route.abort("internetdisconnected")
 
-    await page.route("**/assets/catalog-*", lose)
-    await page.goto(f"/projects/{site.project_id}/catalog")
-    await expect(page.get_by_role("heading", name="Catalog", level=1)).to_be_visible()
+    await page.route("**/assets/deploy-*", lose)
+    await page.goto(f"/projects/{site.project_id}/catalog/template/deploy")
+    await expect(page.get_by_role("heading", name="Version and name")).to_be_visible()
     assert lost == {"script", "stylesheet"}
-    sheets = "[...document.styleSheets].filter(({ href }) => href?.includes('/catalog-')).length"
+    sheets = "[...document.styleSheets].filter(({ href }) => href?.includes('/deploy-')).length"
     assert await page.evaluate(sheets) == 1
 
 

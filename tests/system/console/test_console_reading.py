@@ -33,7 +33,7 @@ async def test_an_instance_and_its_machine_are_read_to_the_end(visit: Any, site:
 
     operator = await visit(ADMIN)
     await operator.goto("/admin/capacity?nodes.q=read-01")
-    await operator.get_by_role("link", name="read-01", exact=True).click()
+    await operator.get_by_role("rowheader").get_by_role("link", name="read-01", exact=True).click()
     await operator.wait_for_url("**/admin/nodes/**")
     await expect(fact(operator, "GPUs")).to_have_text("8 × H200")  # noqa: RUF001 - the sign that the page shows
     await expect(fact(operator, "Held as").get_by_role("link", name="read-01")).to_be_visible()

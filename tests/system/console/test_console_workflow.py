@@ -92,7 +92,7 @@ async def test_a_failed_deploy_is_recovered_by_its_buttons(
     await fact(page, "Instance").get_by_role("link").click()
     await _healthy(page)
 
-    await page.get_by_role("link", name=re.compile("^web-")).first.click()
+    await page.get_by_role("link", name=re.compile("^web_")).first.click()
     await page.wait_for_url("**/correlations/**")
     await expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
     timeline = page.get_by_role("table", name="Timeline")

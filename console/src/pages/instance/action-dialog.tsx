@@ -49,6 +49,8 @@ export function ActionDialog(props: ActionDialogProps) {
   const submission = useSubmission<Body>((body, key) => request(instance, spec, body, key));
   const [tried, setTried] = useState(false);
   const confirmation = spec.confirmation ?? null;
+  // What destroys something says so before anything else; what else will happen depends on what is filled in above it.
+  const told = <Consequences {...props} preview={form.preview} />;
 
   async function confirm(): Promise<void> {
     setTried(true);
@@ -74,6 +76,7 @@ export function ActionDialog(props: ActionDialogProps) {
       }
     >
       <SpaceBetween size="l">
+        {spec.destructive && told}
         {asking.members.length > 0 && (
           <Box>
             <b>On:</b> {asking.members.map((member) => memberName(member, manifest)).join(", ")}
@@ -101,7 +104,7 @@ export function ActionDialog(props: ActionDialogProps) {
             members,
           }}
         />
-        <Consequences {...props} preview={form.preview} />
+        {!spec.destructive && told}
         {confirmation?.type_name && (
           <FormField
             label={`Type “${instance.resource_name}” to confirm`}
