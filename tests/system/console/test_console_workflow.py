@@ -253,12 +253,14 @@ async def test_a_choice_is_not_lost_to_what_the_platform_foresees(
     await page.get_by_role("button", name="Add servers").click()
     dialog = page.get_by_role("dialog")
     first, second = (dialog.get_by_role("checkbox", name=f"press-0{n}") for n in (4, 5))
+    # Its answer is here when the button goes down: a press is waited for a second and no longer.
     asked, pressed = asyncio.Event(), asyncio.Event()
 
     async def hold(route: Route) -> None:
+        answer = await route.fetch()
         asked.set()
         await pressed.wait()
-        await route.continue_()
+        await route.fulfill(response=answer)
 
     await page.route("**/operations/preview", hold)
     await first.click()
