@@ -61,19 +61,7 @@ async def real(
 
 async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     page, lab = real.page, real.ground.lab
-    await page.get_by_role("navigation").get_by_role("link", name="Catalog", exact=True).click()
-    await page.get_by_role("link", name="Deploy Slurm").click()
-    await page.get_by_role("textbox", name="Name").fill("cluster")
-    await page.get_by_role("button", name="Next").click()
-    await page.get_by_role("radio", name="n1").click()
-    # A worker goes when the jobs it ran are forgotten: that is not waited for here.
-    await page.get_by_role("button", name="Settings").click()
-    await page.get_by_role("spinbutton", name="Remember finished jobs").fill("2")
-    await page.get_by_role("button", name="Next").click()
-    await page.get_by_role("button", name="Deploy", exact=True).click()
-    await page.wait_for_url("**/instances/**")
-    await expect(page.get_by_role("heading", name="Deploy", level=2)).to_be_visible()
-    await _healthy(page)
+    await _deploy(page)
     assert "n1" in (await lab.machine("n1").run("srun hostname")).stdout
 
     # One of the three cannot unpack: the two others come all the same.
@@ -121,6 +109,23 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await expect(fact(page, "Status")).to_contain_text("Deleted", timeout=LONG)
     for machine in lab.machines:
         assert (await machine.run("command -v slurmd slurmctld", check=False)).status
+
+
+async def _deploy(page: Page) -> None:
+    """From the catalog to a cluster of one machine that is well."""
+    await page.get_by_role("navigation").get_by_role("link", name="Catalog", exact=True).click()
+    await page.get_by_role("link", name="Deploy Slurm").click()
+    await page.get_by_role("textbox", name="Name").fill("cluster")
+    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("radio", name="n1").click()
+    # A worker goes when the jobs it ran are forgotten: that is not waited for here.
+    await page.get_by_role("button", name="Settings").click()
+    await page.get_by_role("spinbutton", name="Remember finished jobs").fill("2")
+    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("button", name="Deploy", exact=True).click()
+    await page.wait_for_url("**/instances/**")
+    await expect(page.get_by_role("heading", name="Deploy", level=2)).to_be_visible()
+    await _healthy(page)
 
 
 async def _said_why(page: Page) -> None:

@@ -231,19 +231,17 @@ async def test_a_click_is_not_lost_to_what_comes_meanwhile(visit: Any, site: Gro
     await tab.hover()
     await page.mouse.down()
     asked = {"kind": "add_server", "input": {"allocation_ids": [site.allocations["press-02"]]}}
-    await asyncio.to_thread(
-        site.admin.made, f"/app-instances/{instance['id']}/operations", asked
-    )
+    await asyncio.to_thread(site.admin.made, f"/app-instances/{instance['id']}/operations", asked)
     await page.wait_for_timeout(600)
     await page.mouse.up()
     await expect(tab).to_have_attribute("aria-selected", "true")
-    await expect(page.get_by_role("heading", name=re.compile("Add servers.*press-02"))).to_be_visible()
+    await expect(
+        page.get_by_role("heading", name=re.compile("Add servers.*press-02"))
+    ).to_be_visible()
     site.wake("press-02")
 
 
-async def test_a_choice_is_not_lost_to_what_the_platform_foresees(
-    visit: Any, site: Ground
-) -> None:
+async def test_a_choice_is_not_lost_to_what_the_platform_foresees(visit: Any, site: Ground) -> None:
     """What will happen is told while more is chosen: the rows do not move under a finger."""
     site.hold("press-03", "press-04", "press-05")
     instance = site.deploy("foreseen", "press-03")
