@@ -2,6 +2,8 @@
  * Made by client.ts, shown by widgets/problem-details.tsx. It never guesses: what the platform did
  * not say is absent. */
 
+import { isJsonObject } from "./contract.ts";
+
 export interface FieldError {
   readonly pointer: string;
   readonly message: string;
@@ -53,7 +55,7 @@ export class Problem extends Error {
 export function problemFromAnswer(response: Response, body: unknown): Problem {
   const correlationId = response.headers.get("X-Correlation-ID");
   const retryAfterSeconds = secondsOf(response.headers.get("Retry-After"));
-  if (!isRecord(body) || typeof body.code !== "string") {
+  if (!isJsonObject(body) || typeof body.code !== "string") {
     return answerWithoutProblem(response, correlationId, retryAfterSeconds);
   }
   const title = text(body.title) ?? `The platform answered ${response.status}`;
@@ -129,11 +131,9 @@ function secondsOf(header: string | null): number | null {
 }
 
 function isFieldError(value: unknown): value is FieldError {
-  return isRecord(value) && typeof value.pointer === "string" && typeof value.message === "string";
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return (
+    isJsonObject(value) && typeof value.pointer === "string" && typeof value.message === "string"
+  );
 }
 
 function list(value: unknown): readonly unknown[] {
