@@ -24,10 +24,11 @@ import { componentTitle } from "../manifest/placement.ts";
 import { Conditions } from "./conditions.tsx";
 import { DataTable } from "./data-table.tsx";
 import { Markdown } from "./markdown.tsx";
+import { useNarrow } from "./narrow.ts";
 import { Prose } from "./prose.tsx";
 import { isUnreachable, Status } from "./status.tsx";
 import { pageOf } from "./thing.tsx";
-import { MOST, pictureHeight, placed } from "./topology-layout.ts";
+import { pictureHeight, placed } from "./topology-layout.ts";
 import { Value } from "./value.tsx";
 import { sentence } from "./words.ts";
 
@@ -113,22 +114,24 @@ interface PictureProps {
 /** The frame of the topology, and its words; what is in it is drawn when the rest of the page stands. */
 function Picture({ scene, edges }: PictureProps) {
   const { members, manifest } = scene;
-  const boxes = placed(members.slice(0, MOST), manifest);
+  const narrow = useNarrow();
+  const boxes = placed(members, manifest, narrow);
   return (
     <>
       <div
-        className="topology"
-        style={{ height: pictureHeight(boxes) }}
+        className={narrow ? "topology topology-tree" : "topology"}
+        style={{ height: pictureHeight(boxes, narrow) }}
         role="img"
         aria-label={inWords(members, manifest)}
       >
         <Suspense>
-          <Topology scene={scene} boxes={boxes} edges={edges} />
+          <Topology key={`${narrow}`} scene={scene} boxes={boxes} edges={edges} narrow={narrow} />
         </Suspense>
       </div>
-      {members.length > MOST && (
+      {members.length > boxes.length && (
         <div>
-          The first {MOST} of {members.length} members are drawn; the table of members has all.
+          The first {boxes.length} of {members.length} members are drawn; the table of members has
+          all.
         </div>
       )}
     </>

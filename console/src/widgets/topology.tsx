@@ -26,27 +26,33 @@ interface TopologyProps {
   readonly scene: PanelScene;
   readonly boxes: readonly PlacedMember[];
   readonly edges: readonly { source: string; target: string; label?: string }[];
+  /** Drawn as a tree, from above to below. */
+  readonly narrow: boolean;
 }
 
 interface BoxData extends Record<string, unknown> {
   readonly member: Member;
   readonly title: string;
   readonly machine: string;
+  readonly narrow: boolean;
 }
 
 type BoxNode = Node<BoxData, "member">;
 
 const NODE_TYPES = { member: MemberBox };
 const FIT = { maxZoom: 1, padding: 0.1 };
+/** Where the lines of a tree leave a box. */
+const BRANCH = { left: 20 };
 
 /** Fills the frame that panel.tsx keeps for it. */
-export function Topology({ scene, boxes, edges }: TopologyProps) {
+export function Topology({ scene, boxes, edges, narrow }: TopologyProps) {
   return (
     <ReactFlow
-      nodes={boxes.map((box) => node(box, scene))}
+      nodes={boxes.map((box) => node(box, scene, narrow))}
       edges={lines(
         boxes.map(({ member }) => member),
         edges,
+        narrow ? "smoothstep" : "default",
       )}
       nodeTypes={NODE_TYPES}
       fitView
@@ -80,7 +86,7 @@ function Fitted() {
 }
 
 function MemberBox({ data }: NodeProps<BoxNode>) {
-  const { member, title, machine } = data;
+  const { member, title, machine, narrow } = data;
   const silent = isUnreachable(member.conditions) || member.health === "unreachable";
   return (
     <div className={silent ? "topology-box topology-silent" : "topology-box"}>
@@ -91,12 +97,21 @@ function MemberBox({ data }: NodeProps<BoxNode>) {
       </div>
       <Status word={member.status} />
       {silent && <Status word="unreachable" />}
-      <Handle type="source" position={Position.Right} isConnectable={false} />
+      <Handle
+        type="source"
+        position={narrow ? Position.Bottom : Position.Right}
+        style={narrow ? BRANCH : {}}
+        isConnectable={false}
+      />
     </div>
   );
 }
 
-function node({ member, x, y }: PlacedMember, { manifest, allocationName }: PanelScene): BoxNode {
+function node(
+  { member, x, y }: PlacedMember,
+  { manifest, allocationName }: PanelScene,
+  narrow: boolean,
+): BoxNode {
   return {
     id: member.id,
     type: "member",
@@ -106,12 +121,13 @@ function node({ member, x, y }: PlacedMember, { manifest, allocationName }: Pane
       member,
       title: componentTitle(manifest, member.component_key),
       machine: member.node || allocationName(member.allocation_id),
+      narrow,
     },
   };
 }
 
 /** The lines between two components; what they stand for is written on the first. */
-function lines(members: readonly Member[], edges: TopologyProps["edges"]): Edge[] {
+function lines(members: readonly Member[], edges: TopologyProps["edges"], type: string): Edge[] {
   return edges.flatMap(({ source, target, label = "" }) =>
     members
       .filter(({ component_key }) => component_key === source)
@@ -122,6 +138,7 @@ function lines(members: readonly Member[], edges: TopologyProps["edges"]): Edge[
             id: `${from.id}-${to.id}`,
             source: from.id,
             target: to.id,
+            type,
             animated: isUnreachable(to.conditions) || isUnreachable(from.conditions),
           })),
       )

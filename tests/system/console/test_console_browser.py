@@ -129,7 +129,13 @@ async def test_a_phone_shows_each_row_whole_and_acts_on_what_is_chosen(
     await expect(first).to_contain_text("palm-02")
     await expect(page).to_have_url(re.compile("allocations.sort=-name"))
 
-    await page.goto(f"/instances/{instance['id']}?tab=members")
+    await page.goto(f"/instances/{instance['id']}")
+    box = page.locator(".topology-box").first
+    await expect(box).to_contain_text("Gateway")
+    size = await box.bounding_box()
+    assert size is not None
+    assert size["width"] > 200  # a picture in columns would be drawn too small to read
+    await page.get_by_role("tab", name=re.compile("Members")).click()
     await page.get_by_role("button", name="Add servers").click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("checkbox", name="palm-02").click()

@@ -25,3 +25,18 @@ it("takes room for what is in it, and no more than a part of a screen", () => {
   expect(pictureHeight(placed(many(3), MANIFEST))).toBeGreaterThan(one);
   expect(pictureHeight(placed(many(100), MANIFEST))).toBe(520);
 });
+
+it("stands in branches on a phone, as tall as it is and of no more than can be looked through", () => {
+  const boxes = placed([...many(20), member("head", "ready")], MANIFEST, true);
+  expect(boxes).toHaveLength(12);
+  expect(boxes[0]?.member.component_key).toBe("head");
+  expect(new Set(boxes.map(({ y }) => y)).size).toBe(12);
+  const tree = placed([...many(3), member("head", "ready")], MANIFEST, true);
+  expect(tree.map(({ member: { component_key }, x }) => [component_key, x])).toEqual([
+    ["head", 0],
+    ["hand", 48],
+    ["hand", 48],
+    ["hand", 48],
+  ]);
+  expect(pictureHeight(tree, true)).toBeGreaterThan(pictureHeight(tree));
+});
