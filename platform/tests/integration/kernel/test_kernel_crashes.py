@@ -10,7 +10,7 @@ import secrets
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,6 +102,7 @@ async def test_mutation_has_the_statements_the_test_kills_between(site: Site) ->
 
 
 async def _through_the_crash(site: Site, plan: Plan, victim: Victim, key: str, name: str) -> None:
+    witness = await asyncpg.connect(site.url)
     with tempfile.TemporaryDirectory(prefix="gpuaas-proxy-") as folder:
         async with statement_proxy(site.sockets, Path(folder), plan):
             with site.served(site.through(Path(folder))) as platform:
@@ -114,7 +115,8 @@ async def _through_the_crash(site: Site, plan: Plan, victim: Victim, key: str, n
                     assert victim == "platform"
                 assert plan.acted.is_set()
     if victim == "database":
-        await _await_recovery(site.url)
+        await _await_recovery(site.url, witness)
+    witness.terminate()
 
 
 def _killer(platform: ServedPlatform, victim: Victim) -> Callable[[Followed], None]:
@@ -155,12 +157,25 @@ async def _found(url: str, name: str) -> tuple[int, int, int]:
     return row["regions"], row["audits"], row["events"]
 
 
-async def _await_recovery(url: str) -> None:
+async def _await_recovery(url: str, witness: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """PostgreSQL may let somebody in before it has noticed the death: the end of a connection that
+    was there before says that it has, and letting somebody in after that, that it is over it."""
+    await _until(lambda: witness.fetchval("SELECT 1"), fails=True)
+    await _until(lambda: _let_in(url), fails=False)
+
+
+async def _let_in(url: str) -> None:
+    await (await asyncpg.connect(url)).close()
+
+
+async def _until(ask: Callable[[], Awaitable[object]], *, fails: bool) -> None:
     for _ in range(1200):
         try:
-            await (await asyncpg.connect(url)).close()
-        except (asyncpg.PostgresError, OSError):
-            await asyncio.sleep(0.05)
-        else:
+            await ask()
+            failed = False
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            failed = True
+        if failed == fails:
             return
+        await asyncio.sleep(0.05)
     raise AssertionError("PostgreSQL did not recover")
