@@ -22,6 +22,7 @@ from gpuaas_lab.settings import Settings
 _NSPAWN_FOLDERS = (Path("/run/systemd/nspawn/propagate"), Path("/run/systemd/nspawn/unix-export"))
 _ALIAS = "gpuaas-lab:"
 _GONE_PATIENCE = 60.0
+_BIN = ".removing"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ async def lab_remove(settings: Settings, lab: str) -> bool:
     async with locked(store.lab_lock(settings, lab), f"lab {lab}"):
         folder = store.lab_folder(settings, lab)
         before = await asyncio.to_thread(leftovers, lab)
-        stopped = list((settings.state / ".removing").glob(f"{lab}.*"))
+        stopped = _in_bin(settings, lab)
         if not before.any() and not folder.exists() and not stopped:
             store.lab_lock(settings, lab).unlink(missing_ok=True)
             return False
@@ -118,15 +119,24 @@ async def orphans_remove(settings: Settings) -> list[str]:
 
 async def _disks_remove(settings: Settings, lab: str) -> None:
     """Remove the lab's folder: its name goes first, so that half a lab is never found under it."""
-    bin_folder = settings.state / ".removing"
-    bin_folder.mkdir(exist_ok=True, mode=0o700)
-    with contextlib.suppress(FileNotFoundError):
-        store.lab_folder(settings, lab).rename(bin_folder / f"{lab}.{time.time_ns()}")
+    folder, bin_folder = store.lab_folder(settings, lab), settings.state / _BIN
+    while folder.exists():
+        bin_folder.mkdir(exist_ok=True, mode=0o700)
+        with contextlib.suppress(FileNotFoundError):  # another lab has just cleared the bin away
+            folder.rename(bin_folder / f"{lab}.{time.time_ns()}")
     # Also what an earlier `down` could not finish.
-    gone = sorted(bin_folder.glob(f"{lab}.*"))
+    gone = _in_bin(settings, lab)
     await process.output("rm", "-rf", "--one-file-system", "--", *gone)
     with contextlib.suppress(OSError):
         bin_folder.rmdir()  # another lab may be on its way out
+
+
+def _in_bin(settings: Settings, lab: str) -> list[Path]:
+    """What was taken out of a lab's way; whoever is last clears the bin away, also meanwhile."""
+    try:
+        return sorted((settings.state / _BIN).glob(f"{lab}.*"))
+    except FileNotFoundError:
+        return []
 
 
 async def _owner_forget(settings: Settings, lab: str) -> None:
