@@ -12,7 +12,7 @@ import { useState } from "react";
 import { mayShare, seatsOf } from "../manifest/placement.ts";
 import { money, skuText } from "../manifest/price.ts";
 import { arrange, type Column, type Sorting } from "../widgets/arrange.ts";
-import { DataCards } from "../widgets/data-cards.tsx";
+import { DataCards, type Selection } from "../widgets/data-cards.tsx";
 import { Empty } from "../widgets/empty.tsx";
 import { findable, Named } from "../widgets/named.tsx";
 import { useNarrow } from "../widgets/narrow.ts";
@@ -62,7 +62,7 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
     ),
     empty: <NoAllocation projectId={context.place.project_id} />,
   };
-  const selection: Selection = {
+  const selection: Selection<Offer> = {
     selectionType: many ? "multi" : "single",
     selectedItems: items.filter(({ allocation }) => chosen.includes(allocation.id)),
     isItemDisabled: ({ why }) => disabled || why !== null,
@@ -116,11 +116,6 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
     </>
   );
 }
-
-type Selection = Pick<
-  TableProps<Offer>,
-  "selectionType" | "selectedItems" | "isItemDisabled" | "onSelectionChange"
->;
 
 function idOf({ allocation }: Offer): string {
   return allocation.id;

@@ -11,6 +11,12 @@ import { cellOf } from "./cell.tsx";
 /** What needs more room than half a card, in pixels of a table. */
 const WIDE = 180;
 
+/** What is chosen, as cards and tables both take it. */
+export type Selection<T> = Pick<
+  CardsProps<T>,
+  "selectionType" | "selectedItems" | "onSelectionChange" | "isItemDisabled"
+>;
+
 interface DataCardsProps<T> {
   readonly title: string;
   readonly columns: readonly Column<T>[];
@@ -23,10 +29,7 @@ interface DataCardsProps<T> {
   readonly empty: ReactNode;
   readonly sorting: Sorting | null;
   readonly onSort: (sorting: Sorting) => void;
-  readonly selection: Pick<
-    CardsProps<T>,
-    "selectionType" | "selectedItems" | "onSelectionChange" | "isItemDisabled"
-  >;
+  readonly selection: Selection<T>;
   readonly selectionLabel: ((item: T) => string) | null;
 }
 

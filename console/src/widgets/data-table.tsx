@@ -13,7 +13,7 @@ import { useThrownAway } from "../live/ahead.ts";
 import type { LiveList } from "../live/use-list.ts";
 import { arrange, type Column, type Sorting, sortingOf, sortingText } from "./arrange.ts";
 import { cellOf } from "./cell.tsx";
-import { DataCards } from "./data-cards.tsx";
+import { DataCards, type Selection } from "./data-cards.tsx";
 import { Empty } from "./empty.tsx";
 import { useNarrow } from "./narrow.ts";
 import { ReadProblem } from "./page.tsx";
@@ -255,9 +255,7 @@ function sortingProps<T>(
   };
 }
 
-function selectionProps<T>(
-  selecting: Selecting<T> | undefined,
-): Pick<TableProps<T>, "selectionType" | "selectedItems" | "onSelectionChange" | "isItemDisabled"> {
+function selectionProps<T>(selecting: Selecting<T> | undefined): Selection<T> {
   if (selecting === undefined) return {};
   const { chosen, onChange, single = false, disabled } = selecting;
   return {

@@ -24,7 +24,11 @@ export function failuresStanding(
 }
 
 /** Whether all that is wrong with an instance is what failed: named by itself, that leads to the way out. */
-export function explained({ conditions }: AppInstance, standing: readonly Operation[]): boolean {
-  const names = (message: string) => standing.some(({ id }) => message.includes(id));
-  return conditions.length > 0 && conditions.every(({ message }) => names(message ?? ""));
+export function explained(instance: AppInstance, standing: readonly Operation[]): boolean {
+  const { conditions, last_operation_id } = instance;
+  return (
+    conditions.length > 0 &&
+    conditions.every(({ type }) => type === "operation_failed") &&
+    standing.some(({ id }) => id === last_operation_id)
+  );
 }

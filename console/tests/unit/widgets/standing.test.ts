@@ -25,12 +25,12 @@ it("lets go of what something was done about, and of a member that is well again
   expect(standing("op_4", [{ status: "removed", last: "op_1" }])).toEqual([]);
 });
 
-it("explains an instance whose every condition names what failed", () => {
-  const said = (...messages: string[]) =>
-    ({ conditions: messages.map((message) => ({ message })) }) as never;
+it("explains an instance of which nothing is wrong but that its last operation failed", () => {
+  const troubled = (last_operation_id: string, ...types: string[]) =>
+    ({ last_operation_id, conditions: types.map((type) => ({ type })) }) as never;
   const failed = [{ id: "op_3" }] as never;
-  expect(explained(said("No room. (operation op_3)"), failed)).toBe(true);
-  expect(explained(said("No room. (operation op_2)"), failed)).toBe(false);
-  expect(explained(said("No room. (operation op_3)", "It does not answer."), failed)).toBe(false);
-  expect(explained(said(), failed)).toBe(false);
+  expect(explained(troubled("op_3", "operation_failed"), failed)).toBe(true);
+  expect(explained(troubled("op_4", "operation_failed"), failed)).toBe(false);
+  expect(explained(troubled("op_3", "operation_failed", "unreachable"), failed)).toBe(false);
+  expect(explained(troubled("op_3"), failed)).toBe(false);
 });

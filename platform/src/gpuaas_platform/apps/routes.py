@@ -1,7 +1,7 @@
 """Routes of app instances, members and operations, as people and automation use them."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
@@ -28,6 +28,7 @@ from gpuaas_platform.apps.store.instances import InstanceFilter, MemberFilter
 from gpuaas_platform.apps.store.operations import OperationFilter
 from gpuaas_platform.kernel.call import Call, CallDep
 from gpuaas_platform.kernel.etag import etag_headers
+from gpuaas_platform.kernel.paging import ANY_OF
 from gpuaas_platform.kernel.waiting import WaitFor, wait_seconds
 from gpuaas_platform.kernel.work import mutate
 
@@ -36,11 +37,6 @@ router = APIRouter(tags=["apps"])
 Id = Annotated[str, Path(max_length=64)]
 After = Annotated[int | None, Query(ge=0, description="The revision the caller knows")]
 Word = Annotated[str | None, Field(max_length=128)]
-_ONE_OF: Any = Field(
-    default_factory=list,
-    max_length=32,
-    description="Only in this state; repeat it for any of several",
-)
 
 
 class Paged(Input):
@@ -56,7 +52,7 @@ class InstanceQuery(Paged):
     """Filters of instances."""
 
     app_slug: Word = None
-    status: Annotated[list[InstanceStatus], _ONE_OF]
+    status: Annotated[list[InstanceStatus], ANY_OF]
     search: Annotated[
         str | None, Field(max_length=128, description="Part of the app's one-line summary")
     ] = None
@@ -66,7 +62,7 @@ class MemberQuery(Paged):
     """Filters of members."""
 
     component_key: Word = None
-    status: Annotated[list[MemberStatus], _ONE_OF]
+    status: Annotated[list[MemberStatus], ANY_OF]
     removed: Annotated[bool, Field(description="Tombstones too")] = False
 
 
@@ -75,7 +71,7 @@ class OperationQuery(Paged):
 
     member_id: Word = None
     group_id: Word = None
-    status: Annotated[list[OperationStatus], _ONE_OF]
+    status: Annotated[list[OperationStatus], ANY_OF]
     kind: Word = None
     correlation_id: Word = None
 

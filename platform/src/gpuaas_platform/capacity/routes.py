@@ -23,7 +23,7 @@ from gpuaas_contract.common import Page
 from gpuaas_contract.states import AllocationStatus
 from gpuaas_platform.capacity import allocations, service
 from gpuaas_platform.kernel.call import CallDep
-from gpuaas_platform.kernel.paging import Cursor, Limit
+from gpuaas_platform.kernel.paging import ANY_OF, Cursor, Limit
 from gpuaas_platform.kernel.work import mutate
 
 router = APIRouter(tags=["capacity"])
@@ -106,11 +106,8 @@ async def allocation_create(call: CallDep, project_id: Id, body: AllocationCreat
 @router.get("/allocations", operation_id="allocation_list")
 async def allocation_list(
     call: CallDep,
+    status: Annotated[list[AllocationStatus], ANY_OF],
     project_id: Annotated[str | None, Query(max_length=64)] = None,
-    status: Annotated[
-        list[AllocationStatus],
-        Query(max_length=32, description="Only in this state; repeat it for any of several"),
-    ] = [],  # noqa: B006 - never changed
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Page[Allocation]:

@@ -7,7 +7,7 @@ stable while rows are added.
 import base64
 import binascii
 from collections.abc import Callable, Sequence
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from fastapi import Query, Response
@@ -19,6 +19,12 @@ from gpuaas_platform.kernel.problems import PlatformError
 
 T = TypeVar("T")
 
+ANY_OF: Any = Query(
+    default_factory=list,
+    max_length=32,
+    description="Only in this state; repeat it for any of several",
+)
+"""A filter of states."""
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Items per page at most")]
 Cursor = Annotated[
     str | None, Query(max_length=500, description="`next_cursor` of the page before")
