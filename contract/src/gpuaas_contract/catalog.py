@@ -261,7 +261,10 @@ class ProjectApp(Model):
 
     slug: str
     display_name: str
-    description: str
+    description: Annotated[
+        str,
+        Field(description="In the publisher's words, or else in those of the version offered"),
+    ]
     publisher: str
     kind_label: str
     available: bool

@@ -148,7 +148,7 @@ async def _seen(conn: Connection, place: Place, apps: Sequence[Record]) -> list[
     entitlements = await store.entitlements_at(conn, place, list(slugs))
     values = [policy_value(slugs[row["app_id"]], row["version"]) for row in versions]
     decisions = await policy.decide_many(conn, place, Dimension.APP_VERSIONS, values)
-    return [
+    found = [
         _project_app(
             row,
             [one for one in versions if one["app_id"] == row["id"]],
@@ -157,6 +157,24 @@ async def _seen(conn: Connection, place: Place, apps: Sequence[Record]) -> list[
         )
         for row in apps
     ]
+    return await _described(conn, found)
+
+
+async def _described(conn: Connection, apps: Sequence[ProjectApp]) -> list[ProjectApp]:
+    """Where the publisher wrote nothing, what the version says of itself that is offered, or the
+    newest there is."""
+    offered = {app.slug: _shown(app) for app in apps if not app.description}
+    wanted = {slug: version for slug, version in offered.items() if version is not None}
+    said = await store.summaries_of(conn, wanted) if wanted else {}
+    return [
+        app.model_copy(update={"description": app.description or said.get(app.slug, "")})
+        for app in apps
+    ]
+
+
+def _shown(app: ProjectApp) -> str | None:
+    newest = app.versions[0].version if app.versions else None
+    return app.latest_available or newest
 
 
 def _project_app(

@@ -1,6 +1,6 @@
 """SQL of the catalog."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -123,6 +123,17 @@ async def version_read(conn: Connection, slug: str, version: str) -> Record | No
         " WHERE a.slug = $1 AND v.version = $2",
         slug, version,
     )  # fmt: skip
+
+
+async def summaries_of(conn: Connection, versions: Mapping[str, str]) -> dict[str, str]:
+    """What one version of each app says the app is, by the app's slug."""
+    rows = await conn.fetch(
+        "SELECT a.slug, v.manifest->>'summary' AS summary FROM unnest($1::text[], $2::text[])"
+        " AS w (slug, version) JOIN apps a ON a.slug = w.slug"
+        " JOIN app_versions v ON v.app_id = a.id AND v.version = w.version",
+        list(versions), list(versions.values()),
+    )  # fmt: skip
+    return {row["slug"]: row["summary"] or "" for row in rows}
 
 
 async def version_lock(conn: Connection, slug: str, version: str) -> Record | None:

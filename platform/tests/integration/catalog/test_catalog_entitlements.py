@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from catalog_fixtures import app_publish, entitle
+from catalog_fixtures import app_publish, entitle, template_manifest
 from platform_calls import bearer
 from tenancy_fixtures import project_make
 
@@ -172,6 +172,43 @@ async def test_the_list_is_what_can_be_deployed_and_on_request_why_not(house: Ho
         headers=house.member,
     )
     assert [one["slug"] for one in rest.json()["items"]] == ["web"]
+
+
+async def test_an_app_is_described_by_its_publisher_or_else_by_the_version_offered(
+    house: House,
+) -> None:
+    for version, summary in (("3.0.0", "One for all."), ("3.1.0", "Two for all.")):
+        body = {
+            "version": version,
+            "manifest": template_manifest() | {"summary": summary},
+            "publish": True,
+        }
+        made = await house.client.post("/apps/web/versions", json=body, headers=house.operator)
+        assert made.status_code == 201, made.text
+    await app_publish(house.client, house.operator, "empty")
+    for slug in ("web", "empty"):
+        await entitle(house.client, house.operator, house.tenant, slug)
+        await entitle(house.client, house.admin, house.project, slug, versions=["3.0.0"])
+    path = f"{house.project}/apps"
+
+    async def described() -> dict[str, str]:
+        answer = await house.client.get(
+            path, params={"include": "unavailable"}, headers=house.member
+        )
+        return {one["slug"]: one["description"] for one in answer.json()["items"]}
+
+    assert await described() == {"web": "One for all.", "empty": ""}
+    words = {"description": "In our words."}
+    current = await house.client.get("/apps/web", headers=house.operator)
+    changed = await house.client.patch(
+        "/apps/web",
+        json=words,
+        headers=house.operator | {"If-Match": current.headers["etag"]},
+    )
+    assert changed.status_code == 200, changed.text
+    assert (await described())["web"] == "In our words."
+    one = await house.client.get(f"{path}/empty", headers=house.member)
+    assert one.json()["description"] == ""
 
 
 async def test_taking_back_stops_new_deploys_at_once(house: House) -> None:
