@@ -6,6 +6,7 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import { isJsonObject } from "../api/contract.ts";
 import { Copy, CopyBlock } from "./copy.tsx";
 import { isId, Named } from "./named.tsx";
+import { PlainTable } from "./plain-table.tsx";
 import { Prose } from "./prose.tsx";
 import { Thing } from "./thing.tsx";
 import { sentence } from "./words.ts";
@@ -15,7 +16,7 @@ const DEEPEST = 6;
 interface JsonViewProps {
   readonly value: unknown;
   readonly depth?: number;
-  /** Every text gets a button that copies it. */
+  /** Texts get a button that copies them, but for those that are there to be read. */
   readonly copies?: boolean;
   readonly name?: string;
 }
@@ -32,7 +33,7 @@ export function JsonView({ value, depth = 0, copies = false, name = "value" }: J
 function TextView({ text, copies, name }: { text: string; copies: boolean; name: string }) {
   if (text.includes("\n")) return <CopyBlock text={text} what={name} />;
   if (text === "") return <>–</>;
-  if (!copies)
+  if (!copies || isSaid(text))
     return (
       <div className="wrap-anywhere">
         <Prose>{text}</Prose>
@@ -40,6 +41,11 @@ function TextView({ text, copies, name }: { text: string; copies: boolean; name:
     );
   if (isId(text)) return <NamedCopy id={text} what={name} />;
   return <Copy text={text} what={name} />;
+}
+
+/** A sentence: it is read, and typed nowhere. */
+function isSaid(value: unknown): boolean {
+  return typeof value === "string" && /\s.*[.?!:]$/.test(value);
 }
 
 /** Called by its name; what is copied is the id. */
@@ -63,7 +69,7 @@ function ObjectView({ value, depth, copies }: ObjectViewProps) {
   if (entries.length === 0) return <Box color="text-body-secondary">Nothing</Box>;
   return (
     <dl className="facts">
-      {entries.map(([key, inner]) => (
+      {narrowFirst(entries).map(([key, inner]) => (
         <div key={key} className={isWide(inner) ? "fact fact-nested" : "fact"}>
           <dt>{isId(key) ? <Named id={key} /> : sentence(key)}</dt>
           <dd>
@@ -73,6 +79,11 @@ function ObjectView({ value, depth, copies }: ObjectViewProps) {
       ))}
     </dl>
   );
+}
+
+/** What is short stands together, above what has parts: the order of data says nothing. */
+function narrowFirst<E extends readonly [string, unknown]>(entries: readonly E[]): readonly E[] {
+  return entries.toSorted(([, one], [, other]) => Number(isWide(one)) - Number(isWide(other)));
 }
 
 interface ListViewProps extends Omit<ObjectViewProps, "value"> {
@@ -91,6 +102,15 @@ function ListView({ items, depth, copies, name }: ListViewProps) {
       </SpaceBetween>
     );
   }
+  const columns = columnsOf(items);
+  if (columns?.length === 1) {
+    const [only = ""] = columns;
+    const values = (items as readonly Plain[]).map((item) => item[only]);
+    return <ListView items={values} depth={depth} copies={copies} name={name} />;
+  }
+  if (columns !== null) {
+    return <RowsView rows={items as readonly Plain[]} {...{ columns, depth, copies, name }} />;
+  }
   return (
     <ol className="plain-list">
       {keyed(items).map(({ key, item }) => (
@@ -99,6 +119,67 @@ function ListView({ items, depth, copies, name }: ListViewProps) {
         </li>
       ))}
     </ol>
+  );
+}
+
+type Plain = Readonly<Record<string, unknown>>;
+
+const MOST_COLUMNS = 10;
+
+/** The columns of items that are alike and have no parts of their own, what they are called first; null for
+ * others. Columns in which nothing stands are left out. */
+function columnsOf(items: readonly unknown[]): readonly string[] | null {
+  if (!items.every((item) => isJsonObject(item) && Object.values(item).every(isFlat))) return null;
+  const rows = items as readonly Plain[];
+  const all = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const used = all.filter((key) => rows.some((row) => !isNothing(row[key])));
+  if (used.length === 0 || used.length > MOST_COLUMNS) return null;
+  const first = CALLED.find((key) => used.includes(key));
+  return first === undefined ? used : [first, ...used.filter((key) => key !== first)];
+}
+
+const CALLED = ["name", "machine", "node", "id"];
+
+function isFlat(value: unknown): boolean {
+  return Array.isArray(value) ? value.every((one) => !isNested(one)) : !isWide(value);
+}
+
+function isNothing(value: unknown): boolean {
+  return value === undefined || value === null || value === "" || isEmpty(value);
+}
+
+/** A list or an object in which there is nothing. */
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+interface RowsViewProps {
+  readonly rows: readonly Plain[];
+  readonly columns: readonly string[];
+  readonly depth: number;
+  readonly copies: boolean;
+  readonly name: string;
+}
+
+function RowsView({ rows, columns, depth, copies, name }: RowsViewProps) {
+  // A column is copied from or read, in every row alike.
+  const copied = columns.filter((key) => copies && !rows.some((row) => isSaid(row[key])));
+  return (
+    <PlainTable
+      label={name}
+      head={columns.map(sentence)}
+      rows={rows.map((row) =>
+        columns.map((key) => (
+          <JsonView
+            key={key}
+            value={row[key]}
+            depth={depth + 1}
+            copies={copied.includes(key)}
+            name={sentence(key)}
+          />
+        )),
+      )}
+    />
   );
 }
 

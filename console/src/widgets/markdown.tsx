@@ -1,9 +1,10 @@
-/** The little markdown an app may write: headings, lists, code, emphasis, links to the web. Everything
+/** The little markdown an app may write: headings, lists, tables, code, emphasis, links to the web. Everything
  * else is text; nothing in it becomes markup of ours. */
 
 import Link from "@cloudscape-design/components/link";
 import { Fragment, type ReactNode } from "react";
-import { CopyBlock } from "./copy.tsx";
+import { Copy, CopyBlock } from "./copy.tsx";
+import { PlainTable } from "./plain-table.tsx";
 
 export function Markdown({ text }: { readonly text: string }) {
   return (
@@ -20,7 +21,10 @@ export type Block =
   | { readonly kind: "heading"; readonly level: number; readonly text: string }
   | { readonly kind: "code"; readonly text: string }
   | { readonly kind: "list"; readonly ordered: boolean; readonly items: readonly string[] }
+  | { readonly kind: "table"; readonly head: Cells; readonly rows: readonly Cells[] }
   | { readonly kind: "paragraph"; readonly text: string };
+
+type Cells = readonly string[];
 
 /** The blocks of a text. Pure. */
 export function blocks(text: string): Block[] {
@@ -44,6 +48,11 @@ function blockAt(lines: readonly string[], at: number): { block: Block | null; l
     const level = heading[1]?.length ?? 1;
     return { block: { kind: "heading", level, text: heading[2] ?? "" }, length: 1 };
   }
+  if (isTable(lines, at)) {
+    const taken = takeWhile(lines, at, isRow);
+    const [head = [], , ...rows] = taken.map(cellsOf);
+    return { block: { kind: "table", head, rows }, length: taken.length };
+  }
   const listed = isItem(line);
   const taken = takeWhile(lines, at, listed ? isItem : isPlain);
   const block: Block = listed ? asList(taken) : { kind: "paragraph", text: taken.join(" ") };
@@ -57,6 +66,25 @@ function codeAt(lines: readonly string[], at: number): { block: Block; length: n
     block: { kind: "code", text: lines.slice(at + 1, stop).join("\n") },
     length: stop + 1 - at,
   };
+}
+
+const RULE = /^\s*\|(?:\s*:?-+:?\s*\|)+\s*$/;
+
+/** A row of titles above a line of dashes. */
+function isTable(lines: readonly string[], at: number): boolean {
+  return isRow(lines[at] ?? "") && RULE.test(lines[at + 1] ?? "");
+}
+
+function isRow(line: string): boolean {
+  return /^\s*\|.*\|\s*$/.test(line);
+}
+
+/** What stands between the bars; a bar in code or behind a backslash is one of the text. */
+function cellsOf(line: string): Cells {
+  const inner = `${line.trim().slice(1, -1)}|`;
+  return (inner.match(/(?:`[^`]*`|\\\||[^|])*\|/g) ?? []).map((cell) =>
+    cell.slice(0, -1).replaceAll("\\|", "|").trim(),
+  );
 }
 
 const ITEM = /^\s*(?:[-*]|\d+\.)\s+/;
@@ -100,9 +128,23 @@ function drawBlock(block: Block): ReactNode {
         </Tag>
       );
     }
+    case "table":
+      return (
+        <PlainTable
+          label={block.head.join(", ")}
+          head={block.head.map(inline)}
+          rows={block.rows.map((cells) => cells.map(drawCell))}
+        />
+      );
     default:
       return <p>{inline(block.text)}</p>;
   }
+}
+
+/** A cell that holds nothing but code is there to be copied. */
+function drawCell(text: string): ReactNode {
+  const code = /^`([^`]+)`$/.exec(text)?.[1];
+  return code === undefined ? inline(text) : <Copy text={code} what={code} />;
 }
 
 const INLINE = /(`[^`]+`|\*\*[^*]+\*\*|\[[^\]]+\]\([^)\s]+\))/;

@@ -1,4 +1,4 @@
-import { render, screen } from "@testing-library/react";
+import { render, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
 import { blocks, Markdown } from "../../../src/widgets/markdown.tsx";
 
@@ -11,6 +11,32 @@ describe("markdown of an app", () => {
       { kind: "list", ordered: false, items: ["a", "b"] },
       { kind: "code", text: "code  here" },
       { kind: "paragraph", text: "end" },
+    ]);
+  });
+
+  it("has tables, whose commands can be copied", () => {
+    const text = "Use it:\n\n| to | run |\n|---|:-:|\n| look | `a | b` |\n|| x \\| y |\nend";
+    expect(blocks(text)).toEqual([
+      { kind: "paragraph", text: "Use it:" },
+      {
+        kind: "table",
+        head: ["to", "run"],
+        rows: [
+          ["look", "`a | b`"],
+          ["", "x | y"],
+        ],
+      },
+      { kind: "paragraph", text: "end" },
+    ]);
+    render(<Markdown text={text} />);
+    const table = screen.getByRole("table");
+    expect(within(table).getAllByRole("columnheader")).toHaveLength(2);
+    expect(within(table).getByRole("button", { name: "Copy a | b" })).toBeTruthy();
+  });
+
+  it("takes bars without a line of dashes for text", () => {
+    expect(blocks("| a | b |\n| c | d |")).toEqual([
+      { kind: "paragraph", text: "| a | b | | c | d |" },
     ]);
   });
 
