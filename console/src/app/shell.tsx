@@ -31,6 +31,9 @@ import { notFound, routes } from "./routes.ts";
 import { session } from "./session.ts";
 import { TopBar } from "./top-bar.tsx";
 
+/** Its longest line, and no more: the rest is for the page. */
+const NAVIGATION_WIDTH = 232;
+
 export function Shell() {
   const { route, params } = useRoute();
   useFollowEvents();
@@ -54,6 +57,7 @@ const Frame = memo(function Frame({ alone }: { readonly alone: boolean }) {
         toolsHide
         navigationHide={alone}
         navigationOpen={open}
+        navigationWidth={NAVIGATION_WIDTH}
         onNavigationChange={({ detail }) => setOpen(detail.open)}
         navigation={<Navigation onFollow={() => setOpen(wide())} />}
         breadcrumbs={!alone && <Breadcrumbs />}

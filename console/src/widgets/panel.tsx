@@ -89,14 +89,16 @@ function content(panel: Panel, scene: PanelScene): ReactNode | null {
 }
 
 function sourceOf(panel: Panel, scene: PanelScene): unknown {
-  const { instance, members, operations, allocationName } = scene;
+  const { manifest, instance, members, operations, allocationName } = scene;
   switch (panel.source ?? "instance") {
     case "instance":
       return instance;
     case "members":
-      // Members are called by what the app calls their machine, or by their allocation's name.
+      // Members are called by what the app calls their machine, or by their allocation's name, and what
+      // they are by the title of their component.
       return members.map((member) => ({
         ...member,
+        component_key: componentTitle(manifest, member.component_key),
         resource_name: member.node || allocationName(member.allocation_id),
       }));
     case "operations":

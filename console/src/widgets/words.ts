@@ -1,9 +1,33 @@
 /** Small texts. Pure. */
 
-/** "cleanup_blocked" → "Cleanup blocked". */
+/** "cleanup_blocked" → "Cleanup blocked", "memory_mib" → "Memory MiB". */
 export function sentence(word: string): string {
-  const words = word.replaceAll("_", " ").trim();
+  const words = word
+    .replaceAll("_", " ")
+    .trim()
+    .replaceAll(SHORT, (one) => ABBREVIATIONS[one] ?? one);
   return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Written as people write them, where data spells all small. */
+const ABBREVIATIONS: Readonly<Record<string, string>> = {
+  cpu: "CPU",
+  cpus: "CPUs",
+  gib: "GiB",
+  gpu: "GPU",
+  gpus: "GPUs",
+  ip: "IP",
+  mib: "MiB",
+  ssh: "SSH",
+  url: "URL",
+};
+
+const SHORT = new RegExp(`\\b(?:${Object.keys(ABBREVIATIONS).join("|")})\\b`, "g");
+
+/** How many machines something stands on, where its app has no words for it. */
+export function topologyName(topology: string): string {
+  if (topology === "single_node") return "Single machine";
+  return topology === "multi_node" ? "Several machines" : sentence(topology);
 }
 
 /** "1 machine", "3 machines". */

@@ -64,7 +64,7 @@ export default function AppPage({ params }: PageProps) {
       <Loaded live={app}>
         {(found) => (
           <SpaceBetween size="l">
-            {manifest !== null && <Needs manifest={manifest} publisher={found.publisher} />}
+            {manifest !== null && <Needs manifest={manifest} app={found} />}
             <Versions versions={found.versions} />
             {can("catalog.entitlement.read", place) && (
               <Later>
@@ -79,21 +79,23 @@ export default function AppPage({ params }: PageProps) {
 }
 
 /** What an app needs and does, as its team declared it. */
-function Needs({
-  manifest,
-  publisher,
-}: {
-  readonly manifest: Manifest;
-  readonly publisher: string;
-}) {
+function Needs({ manifest, app }: { readonly manifest: Manifest; readonly app: App }) {
   const skus = useLive("skus", readSkus, { later: true }).value ?? [];
   return (
-    <Container header={<Header variant="h2">What it is</Header>}>
+    <Container
+      header={
+        <Header
+          variant="h2"
+          description={manifest.summary === app.description ? undefined : manifest.summary}
+        >
+          What it is
+        </Header>
+      }
+    >
       <KeyValuePairs
         columns={3}
         items={[
-          { label: "In one sentence", value: manifest.summary || "–" },
-          { label: "Published by", value: publisher },
+          { label: "Published by", value: app.publisher },
           { label: "Package", value: manifest.package_version || "–" },
           {
             label: "Needs",

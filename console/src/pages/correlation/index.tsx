@@ -3,8 +3,8 @@
 import Alert from "@cloudscape-design/components/alert";
 import Button from "@cloudscape-design/components/button";
 import Container from "@cloudscape-design/components/container";
+import ExpandableSection from "@cloudscape-design/components/expandable-section";
 import FormField from "@cloudscape-design/components/form-field";
-import Header from "@cloudscape-design/components/header";
 import Input from "@cloudscape-design/components/input";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
@@ -75,13 +75,18 @@ function Findings({ correlationId }: { readonly correlationId: string }) {
       ))}
       <TimelineTable live={{ ...timeline, problem: null }} />
       {timeline.value !== null && timeline.value.trace_ids.length > 0 && (
-        <Container header={<Header variant="h3">Traces</Header>}>
+        <ExpandableSection
+          variant="container"
+          headerText="Traces"
+          headerCounter={`(${timeline.value.trace_ids.length})`}
+          headerDescription="For whoever looks them up where the platform sends its traces."
+        >
           <SpaceBetween size="xxs">
             {timeline.value.trace_ids.map((trace) => (
               <Copy key={trace} text={trace} what="the trace id" />
             ))}
           </SpaceBetween>
-        </Container>
+        </ExpandableSection>
       )}
     </SpaceBetween>
   );

@@ -72,13 +72,7 @@ export function Review({ app, draft, manifest, input, onEdit }: ReviewProps) {
           </Header>
         }
       >
-        <Answers
-          schema={operation.input as JsonObject}
-          value={input}
-          nameOf={(id) =>
-            machines.find(({ allocation }) => allocation.id === id)?.allocation.name ?? id
-          }
-        />
+        <Answers schema={operation.input as JsonObject} value={input} />
       </Container>
       {operation.confirmation && (
         <Alert type="info" header={operation.confirmation.title}>

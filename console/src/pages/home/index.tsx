@@ -1,4 +1,4 @@
-/** Where one begins: what needs attention, what is being done, and the way to the first app. */
+/** Where one begins: what needs attention, what is being done, what runs, and the way to the first app. */
 
 import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
@@ -6,12 +6,14 @@ import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
 import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
+import type { AppInstance } from "../../api/contract.ts";
 import { type Project, useProject, useProjects } from "../../app/place.ts";
 import { displayName, session } from "../../app/session.ts";
 import { useStore } from "../../live/store.ts";
 import { wholeList } from "../../live/use-list.ts";
 import { DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
+import { INSTANCE_COLUMNS } from "../../widgets/instance-columns.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { OperationTable } from "../../widgets/operation-table.tsx";
 import { Page, ReadProblem } from "../../widgets/page.tsx";
@@ -80,8 +82,34 @@ function ProjectHome({ project }: { readonly project: Project }) {
         }
       />
       {open.length > 0 && <OperationTable list={wholeList(open)} title="Under way" mixed />}
-      {!live.loading && instances === 0 && <FirstSteps project={project} />}
+      {!live.loading &&
+        (instances.length === 0 ? (
+          <FirstSteps project={project} />
+        ) : (
+          <Running project={project} instances={instances} />
+        ))}
     </SpaceBetween>
+  );
+}
+
+interface RunningProps {
+  readonly project: Project;
+  readonly instances: readonly AppInstance[];
+}
+
+function Running({ project, instances }: RunningProps) {
+  return (
+    <DataTable
+      name="instances"
+      title="What runs here"
+      list={wholeList(instances)}
+      idOf={({ id }) => id}
+      columns={INSTANCE_COLUMNS}
+      sortedBy="-created"
+      pageSize={10}
+      actions={<Button href={`/projects/${project.id}/catalog`}>Deploy an app</Button>}
+      empty={null}
+    />
   );
 }
 

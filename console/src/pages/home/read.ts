@@ -21,11 +21,12 @@ export interface Need {
 interface Found {
   readonly needs: readonly Need[];
   readonly open: readonly Operation[];
-  readonly instances: number;
+  /** All that run here or should. */
+  readonly instances: readonly AppInstance[];
 }
 
 const MOST_PAGES = 10;
-const NOTHING: Found = { needs: [], open: [], instances: 0 };
+const NOTHING: Found = { needs: [], open: [], instances: [] };
 
 export function useAttention(projectId: string): Found & { readonly live: Live<Found> } {
   const live = useLive(`attention:${projectId}`, (signal) => readAttention(projectId, signal), {
@@ -54,7 +55,7 @@ async function readAttention(projectId: string, signal: AbortSignal): Promise<Fo
       ...allocations.map(allocationNeed),
     ],
     open,
-    instances: instances.length,
+    instances,
   };
 }
 

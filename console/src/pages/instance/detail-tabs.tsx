@@ -23,7 +23,7 @@ import { Thing } from "../../widgets/thing.tsx";
 import { SettingsDialog } from "./settings-dialog.tsx";
 import { type InstanceTabProps, inOrder } from "./view.ts";
 
-/** The access bundle: everything in it can be copied. */
+/** The access bundle: what is used elsewhere can be copied. */
 export function AccessTab({ instance }: InstanceTabProps) {
   const bundle = instance.access;
   if (!isJsonObject(bundle) || Object.keys(bundle).length === 0) {
@@ -67,7 +67,7 @@ export function DetailTab({ instance, members, manifest, machines }: InstanceTab
             <div>
               <Status word={detail.severity} /> <Prose>{detail.summary}</Prose>
             </div>
-            <JsonView value={detail.detail} copies />
+            <JsonView value={detail.detail} />
             <Box color="text-body-secondary">
               Said <Moment at={detail.reported_at} />
             </Box>
@@ -86,7 +86,7 @@ export function DetailTab({ instance, members, manifest, machines }: InstanceTab
         >
           <SpaceBetween size="s">
             <Prose>{adapter_detail?.summary ?? ""}</Prose>
-            <JsonView value={adapter_detail?.detail} copies />
+            <JsonView value={adapter_detail?.detail} />
           </SpaceBetween>
         </Container>
       ))}
@@ -94,7 +94,7 @@ export function DetailTab({ instance, members, manifest, machines }: InstanceTab
   );
 }
 
-export function SettingsTab({ instance, manifest, machines }: InstanceTabProps) {
+export function SettingsTab({ instance, manifest }: InstanceTabProps) {
   const { settings, settings_revision, settings_applied_revision } = instance;
   const [changing, setChanging] = useState(false);
   const deploy = manifest?.operations.find(({ purpose }) => purpose === "deploy");
@@ -102,7 +102,6 @@ export function SettingsTab({ instance, manifest, machines }: InstanceTabProps) 
   const may =
     useCan()("apps.instance.update", placeOf(instance)) &&
     !["deleting", "deleted"].includes(instance.status);
-  const nameOf = (id: string) => machineName(machines, id);
   return (
     <Container
       header={
@@ -128,9 +127,9 @@ export function SettingsTab({ instance, manifest, machines }: InstanceTabProps) 
           </Alert>
         )}
         {form === undefined ? (
-          <JsonView value={settings} copies />
+          <JsonView value={settings} />
         ) : (
-          <Answers schema={form as JsonObject} value={settings as JsonObject} nameOf={nameOf} />
+          <Answers schema={form as JsonObject} value={settings as JsonObject} />
         )}
       </SpaceBetween>
       {changing && manifest !== null && deploy !== undefined && (

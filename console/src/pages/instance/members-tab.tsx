@@ -77,7 +77,9 @@ function columns(
       cell: (member) => (
         <>
           <Link href={`/allocations/${member.allocation_id}`}>{machine(member)}</Link>
-          {member.node && <Box color="text-body-secondary">{member.node}</Box>}
+          {member.node && member.node !== machine(member) && (
+            <Box color="text-body-secondary">{member.node}</Box>
+          )}
         </>
       ),
       value: (member) => `${machine(member)} ${member.node}`,

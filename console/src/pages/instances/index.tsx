@@ -1,22 +1,17 @@
 /** The instances of a project. */
 
 import Button from "@cloudscape-design/components/button";
-import Link from "@cloudscape-design/components/link";
 import Toggle from "@cloudscape-design/components/toggle";
 import { api, call } from "../../api/client.ts";
-import type { AppInstance } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
 import { LIVING } from "../../api/states.ts";
 import type { PageProps } from "../../app/router.tsx";
 import { useQuery } from "../../app/router.tsx";
 import { useList } from "../../live/use-list.ts";
-import { type Column, DataTable } from "../../widgets/data-table.tsx";
+import { DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
-import { Moment } from "../../widgets/moment.tsx";
+import { INSTANCE_COLUMNS } from "../../widgets/instance-columns.tsx";
 import { Page } from "../../widgets/page.tsx";
-import { Prose } from "../../widgets/prose.tsx";
-import { Status } from "../../widgets/status.tsx";
-import { sentence } from "../../widgets/words.ts";
 
 export default function InstancesPage({ params }: PageProps) {
   const projectId = params.project_id ?? "";
@@ -42,7 +37,7 @@ export default function InstancesPage({ params }: PageProps) {
         title="Instances"
         list={list}
         idOf={({ id }) => id}
-        columns={COLUMNS}
+        columns={INSTANCE_COLUMNS}
         sortedBy="-created"
         filters={
           <Toggle
@@ -65,56 +60,3 @@ export default function InstancesPage({ params }: PageProps) {
     </Page>
   );
 }
-
-const COLUMNS: readonly Column<AppInstance>[] = [
-  {
-    id: "name",
-    header: "Name",
-    cell: ({ id, resource_name, display_name }) => (
-      <Link href={`/instances/${id}`}>{display_name || resource_name}</Link>
-    ),
-    value: ({ resource_name, display_name, id }) => `${display_name} ${resource_name} ${id}`,
-    rowHeader: true,
-  },
-  {
-    id: "app",
-    header: "App",
-    cell: ({ project_id, app_slug, app_version }) => (
-      <Link
-        href={`/projects/${project_id}/catalog/${app_slug}`}
-      >{`${app_slug} ${app_version}`}</Link>
-    ),
-    value: ({ app_slug, app_version }) => `${app_slug} ${app_version}`,
-  },
-  {
-    id: "status",
-    header: "Status",
-    cell: ({ status }) => <Status word={status} />,
-    value: (one) => one.status,
-  },
-  {
-    id: "health",
-    header: "Health",
-    cell: ({ health }) => <Status word={health} />,
-    value: (one) => one.health,
-  },
-  {
-    id: "topology",
-    header: "Topology",
-    cell: ({ topology }) => sentence(topology),
-    value: ({ topology }) => topology,
-  },
-  {
-    id: "says",
-    header: "What the app says",
-    cell: ({ adapter_detail }) =>
-      adapter_detail?.summary ? <Prose>{adapter_detail.summary}</Prose> : null,
-    value: ({ adapter_detail }) => adapter_detail?.summary,
-  },
-  {
-    id: "created",
-    header: "Created",
-    cell: ({ created_at }) => <Moment at={created_at} />,
-    value: ({ created_at }) => created_at,
-  },
-];

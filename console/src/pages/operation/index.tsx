@@ -7,12 +7,19 @@ import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { api, call } from "../../api/client.ts";
-import type { Operation, Schemas } from "../../api/contract.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type Operation,
+  type OperationSpec,
+  type Schemas,
+} from "../../api/contract.ts";
 import { useProjectOf } from "../../app/place.ts";
 import type { PageProps } from "../../app/router.tsx";
 import { rowOf } from "../../live/use-list.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
 import { useManifest } from "../../manifest/use-manifest.ts";
+import { Answers } from "../../widgets/answers.tsx";
 import { Conditions } from "../../widgets/conditions.tsx";
 import { FiveQuestions } from "../../widgets/five-questions.tsx";
 import { JsonView } from "../../widgets/json-view.tsx";
@@ -106,7 +113,7 @@ function OperationView({ operation, live }: OperationViewProps) {
       </Container>
       <Later>
         <SpaceBetween size="l">
-          <Asked operation={operation} />
+          <Asked operation={operation} spec={spec} />
           <TimelineOf correlationId={operation.correlation_id} />
         </SpaceBetween>
       </Later>
@@ -148,7 +155,12 @@ function diagnosis(
   };
 }
 
-function Asked({ operation }: { readonly operation: Operation }) {
+interface AskedProps {
+  readonly operation: Operation;
+  readonly spec: OperationSpec | null;
+}
+
+function Asked({ operation, spec }: AskedProps) {
   const { lease, group_id, waits_for, target_version } = operation;
   return (
     <Container header={<Header variant="h2">What was asked for</Header>}>
@@ -169,7 +181,7 @@ function Asked({ operation }: { readonly operation: Operation }) {
                   </>
                 ),
             },
-            { label: "Reason", value: operation.reason || "–" },
+            ...(operation.reason ? [{ label: "Reason", value: operation.reason }] : []),
             ...(target_version === null ? [] : [{ label: "To version", value: target_version }]),
             ...(group_id === null
               ? []
@@ -189,12 +201,26 @@ function Asked({ operation }: { readonly operation: Operation }) {
                 ]),
           ]}
         />
-        {Object.keys(operation.input).length === 0 ? (
-          <Box color="text-body-secondary">It has no input.</Box>
-        ) : (
-          <JsonView value={operation.input} copies />
-        )}
+        <Input operation={operation} spec={spec} />
       </SpaceBetween>
     </Container>
+  );
+}
+
+/** In the words of the form that asked for it; what the form does not know of, as it is. */
+function Input({ operation, spec }: AskedProps) {
+  const input = operation.input as JsonObject;
+  if (Object.keys(input).length === 0) {
+    return <Box color="text-body-secondary">It has no input.</Box>;
+  }
+  const schema = spec?.input;
+  if (!isJsonObject(schema)) return <JsonView value={input} />;
+  const known = isJsonObject(schema.properties) ? schema.properties : {};
+  const rest = Object.entries(input).filter(([name]) => !(name in known));
+  return (
+    <>
+      <Answers schema={schema} value={input} givenOnly />
+      {rest.length > 0 && <JsonView value={Object.fromEntries(rest)} />}
+    </>
   );
 }
