@@ -113,11 +113,11 @@ class Ground:
         """Let it answer again."""
         (self._machines / f"{self.allocations[name]}.unreachable").unlink()
 
-    def occupy(self, name: str, component: str) -> None:
-        """Leave something of a stranger on a machine."""
+    def occupy(self, name: str, component: str, owner: str = "somebody-else") -> None:
+        """Leave something of a stranger on a machine, or give it to an instance."""
         place = self._machines / self.allocations[name] / component
-        place.mkdir(parents=True)
-        (place / "owner").write_text("somebody-else")
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "owner").write_text(owner)
 
     def clear(self, name: str) -> None:
         """Take it away again."""

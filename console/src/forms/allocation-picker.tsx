@@ -9,6 +9,8 @@ import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Table, { type TableProps } from "@cloudscape-design/components/table";
 import TextFilter from "@cloudscape-design/components/text-filter";
 import { useState } from "react";
+import type { Place } from "../api/contract.ts";
+import { useCan } from "../app/access.ts";
 import { mayShare, seatsOf } from "../manifest/placement.ts";
 import { money, skuText } from "../manifest/price.ts";
 import { arrange, type Column, type Sorting } from "../widgets/arrange.ts";
@@ -110,6 +112,9 @@ export function AllocationPicker({ field, value, onChange, disabled }: WidgetPro
           wrapLines
         />
       )}
+      {text === "" && items.length > 0 && items.every(({ why }) => why !== null) && (
+        <NoneFree place={context.place} />
+      )}
       {pages > 1 && (
         <Chosen offers={items.filter(({ allocation }) => chosen.includes(allocation.id))} />
       )}
@@ -201,6 +206,25 @@ function Choosable({ offer: { why, usedBy } }: { readonly offer: Offer }) {
 function Chosen({ offers }: { readonly offers: readonly Offer[] }) {
   const names = offers.map(({ allocation }) => allocation.name).join(", ");
   return <Box color="text-body-secondary">{`Chosen: ${names || "none yet"}.`}</Box>;
+}
+
+/** Got beside the form, where it appears by itself: nothing that was filled in is lost. */
+function NoneFree({ place }: { readonly place: Place }) {
+  const can = useCan();
+  return (
+    <Box>
+      None of them can be chosen.{" "}
+      {can("capacity.allocation.create", place) && (
+        <Link
+          href={`/projects/${place.project_id}/allocations`}
+          external
+          externalIconAriaLabel="Opens in a new tab"
+        >
+          Get another allocation
+        </Link>
+      )}
+    </Box>
+  );
 }
 
 function NoAllocation({ projectId }: { readonly projectId: string | null }) {

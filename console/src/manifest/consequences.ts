@@ -40,6 +40,7 @@ export function consequences(manifest: Manifest, spec: OperationSpec): string[] 
 /** What the platform says this very request would do. */
 export function foreseen(manifest: Manifest, preview: Preview): string[] {
   const said = [];
+  if (preview.target_version) said.push(`Version ${preview.target_version} runs afterwards.`);
   if (preview.operations > 1) {
     said.push(`${preview.operations} operations: each succeeds or fails on its own.`);
   }

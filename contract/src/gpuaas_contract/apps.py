@@ -402,6 +402,9 @@ class Preview(Model):
     ]
     confirmation: Annotated[str, Field(description="What the app wants said before")]
     waits_for: Annotated[int, Field(description="Operations that come before it")]
+    target_version: Annotated[
+        str | None, Field(description="The app's version an upgrade or a rollback leads to")
+    ] = None
 
 
 class Controller(Model):

@@ -8,7 +8,7 @@ from typing import Any
 
 from console_ground import MEMBER, OWNER, Ground, publish, template_manifest
 from page_facts import fact
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 
 async def test_the_target_workflow_by_clicks(visit: Any, site: Ground, picture: Any) -> None:
@@ -160,12 +160,25 @@ async def test_an_upgrade_the_way_back_and_a_server_that_returns_by_clicks(
         page = await visit(OWNER)
         await page.goto(f"/instances/{instance['id']}")
         await _healthy(page)
+        await page.get_by_role("button", name="Actions").click()
+        back = page.get_by_role("menuitem", name="Roll back", exact=True)
+        await expect(back).to_be_disabled()
+        await page.keyboard.press("Escape")
         site.admin.made("/apps/upgraded/versions", newer)
-        await _to_version(page, "Upgrade", "1.1.0")
+        await _upgrade(page, "1.1.0")
         await expect(page.get_by_text("upgraded 1.1.0")).to_be_visible()
-        await _to_version(page, "Roll back", "1.0.0")
+        await _roll_back(page, "1.0.0")
         await expect(page.get_by_text("upgraded 1.0.0")).to_be_visible()
         await _healthy(page)
+
+        # From the middle of an upgrade that failed the way back is the version it still has.
+        site.occupy("up-01", "gateway")
+        await _upgrade(page, "1.1.0")
+        await expect(page.get_by_text("carries the gateway of somebody-else").first).to_be_visible()
+        site.occupy("up-01", "gateway", owner=instance["id"])
+        await _roll_back(page, "1.0.0")
+        await _healthy(page)
+        await expect(page.get_by_text("upgraded 1.0.0")).to_be_visible()
 
         await page.get_by_role("button", name="Add servers").click()
         await page.get_by_role("dialog").get_by_role("checkbox", name="up-02").click()
@@ -372,14 +385,27 @@ async def _take_down(page: Page) -> None:
     await expect(fact(page, "Status")).to_contain_text("Deleted")
 
 
-async def _to_version(page: Page, label: str, version: str) -> None:
-    await page.get_by_role("button", name="Actions").click()
-    await page.get_by_role("menuitem", name=label, exact=True).click()
-    dialog = page.get_by_role("dialog")
+async def _upgrade(page: Page, version: str) -> None:
+    dialog = await _asking(page, "Upgrade")
     await dialog.get_by_role("button", name=re.compile("Version")).click()
     await page.get_by_role("option", name=version).click()
-    await dialog.get_by_role("button", name=label, exact=True).click()
+    await dialog.get_by_role("button", name="Upgrade", exact=True).click()
     await expect(dialog).to_have_count(0)
+
+
+async def _roll_back(page: Page, version: str) -> None:
+    """Nobody is asked where to: it is said."""
+    dialog = await _asking(page, "Roll back")
+    await expect(dialog.get_by_text(f"Version {version} runs afterwards.")).to_be_visible()
+    await dialog.get_by_role("button", name="Roll back", exact=True).click()
+    await expect(dialog).to_have_count(0)
+
+
+async def _asking(page: Page, label: str) -> Locator:
+    """The dialog of an action of the instance."""
+    await page.get_by_role("button", name="Actions").click()
+    await page.get_by_role("menuitem", name=label, exact=True).click()
+    return page.get_by_role("dialog")
 
 
 def _instances(site: Ground) -> list[dict[str, Any]]:

@@ -83,12 +83,7 @@ export function ActionDialog(props: ActionDialogProps) {
           </Box>
         )}
         {wantsVersion(spec) && (
-          <VersionChoice
-            instance={instance}
-            purpose={spec.purpose}
-            version={form.version}
-            onChange={form.setVersion}
-          />
+          <VersionChoice instance={instance} version={form.version} onChange={form.setVersion} />
         )}
         <SchemaForm
           schema={form.schema}
@@ -152,9 +147,7 @@ function useOperationForm({ asking, instance }: ActionDialogProps) {
   const { spec, members } = asking;
   const [schema] = useState(() => expanded((spec.input ?? {}) as JsonObject));
   const [value, setValue] = useState(() => withDefaults(schema, {}));
-  const [version, setVersion] = useState<string | null>(
-    spec.purpose === "rollback" ? instance.previous_version : null,
-  );
+  const [version, setVersion] = useState<string | null>(null);
   const [typed, setTyped] = useState("");
   const named = !spec.confirmation?.type_name || typed.trim() === instance.resource_name;
   const wrong = check(visibleFields(schema, value), value);

@@ -1,4 +1,5 @@
-/** Which version an upgrade or a rollback leads to: those this project may run, with honest labels. */
+/** Which version an upgrade leads to: those this project may run, with honest labels. A rollback goes back to what ran
+ * before: the platform knows which that is, also from the middle of an upgrade. */
 
 import FormField from "@cloudscape-design/components/form-field";
 import Select from "@cloudscape-design/components/select";
@@ -9,17 +10,16 @@ import { sentence } from "../../widgets/words.ts";
 
 interface VersionChoiceProps {
   readonly instance: AppInstance;
-  readonly purpose: OperationSpec["purpose"];
   readonly version: string | null;
   readonly onChange: (version: string | null) => void;
 }
 
 export function wantsVersion({ purpose }: OperationSpec): boolean {
-  return purpose === "upgrade" || purpose === "rollback";
+  return purpose === "upgrade";
 }
 
-export function VersionChoice({ instance, purpose, version, onChange }: VersionChoiceProps) {
-  const { project_id, app_slug, app_version, previous_version } = instance;
+export function VersionChoice({ instance, version, onChange }: VersionChoiceProps) {
+  const { project_id, app_slug, app_version } = instance;
   const app = useLive(`project-app:${project_id}:${app_slug}`, (signal) =>
     call(
       api.GET("/api/v1/projects/{project_id}/apps/{slug}", {
@@ -30,7 +30,7 @@ export function VersionChoice({ instance, purpose, version, onChange }: VersionC
   );
   const options = (app.value?.versions ?? [])
     .filter((one) => one.version !== app_version)
-    .map((one) => option(one, purpose === "rollback" && one.version === previous_version));
+    .map(option);
   return (
     <FormField
       label="Version"
@@ -48,13 +48,13 @@ export function VersionChoice({ instance, purpose, version, onChange }: VersionC
   );
 }
 
-function option(one: Schemas["ProjectAppVersion"], previous: boolean) {
+function option(one: Schemas["ProjectAppVersion"]) {
   const reason = one.reasons.map(({ message }) => message).join(" ");
   return {
     value: one.version,
     label: one.version,
-    description: previous ? "It ran before this one" : sentence(one.status),
-    disabled: !one.available && !previous,
+    description: sentence(one.status),
+    disabled: !one.available,
     ...(reason === "" ? {} : { disabledReason: reason }),
   };
 }

@@ -53,6 +53,7 @@ it("names the instance that uses a machine, and leads there beside the form", as
   expect(link.getAttribute("target")).toBe("_blank");
   expect(used.getByText("Another instance uses it.")).toBeDefined();
   expect(used.queryByText(new RegExp(OTHER))).toBeNull();
+  expect(screen.queryByText(/None of them can be chosen/)).toBeNull();
   const free = await rowOf("free");
   expect(free.getByText("Yes")).toBeDefined();
   expect(free.queryByRole("link")).toBeNull();
@@ -61,4 +62,12 @@ it("names the instance that uses a machine, and leads there beside the form", as
 it("tells an instance that may not be read by the end of its id", async () => {
   show();
   expect(await (await rowOf("used")).findByRole("link", { name: /^inst_…e3zhs3/ })).toBeDefined();
+});
+
+it("says so when no machine can be chosen", async () => {
+  const used = { sku: "h100", region: "north", status: "active", bound_instance_id: OTHER };
+  const items = [{ ...used, id: "alloc_2", name: "used" }];
+  platform.on("GET /api/v1/allocations", () => json(200, { items }));
+  show();
+  expect(await screen.findByText(/None of them can be chosen/)).toBeDefined();
 });

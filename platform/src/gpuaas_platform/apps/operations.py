@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from gpuaas_contract.apps import ConditionType, OperationCreate, PlacedMember, Preview, Requested
+from gpuaas_contract.apps import OperationCreate, PlacedMember, Preview, Requested
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.manifest import Manifest, OperationSpec, Purpose
 from gpuaas_contract.permissions import Permission
@@ -15,11 +15,13 @@ from gpuaas_contract.states import MemberStatus, OperationStatus
 from gpuaas_platform.apps.instances import instance_delete
 from gpuaas_platform.apps.making import Asked, operation_new
 from gpuaas_platform.apps.planning import (
+    NO_WAY_BACK,
     Plan,
     available_require,
     request_plan,
     same_refuse,
     spec_require,
+    way_back,
 )
 from gpuaas_platform.apps.planning import Target as PlanTarget
 from gpuaas_platform.apps.queueing import Group, group_add, input_require, member_place
@@ -121,6 +123,7 @@ async def operation_preview(call: Call, instance_id: str, body: OperationCreate)
         topology_text=after.description if plan.topology != row.topology else "",
         confirmation="" if confirmation is None else confirmation.text,
         waits_for=waiting,
+        target_version=decided.version,
     )
 
 
@@ -157,31 +160,23 @@ async def _decide(
         input_require(catalog.input_validate(version, spec.kind, given), "/input")
         filled = body.model_copy(update={"input": given})
     plan = request_plan(manifest, spec, row, scene.live, filled)
-    halfway = _upgrade_failed(scene, manifest)
-    target_version = await _target_version(conn, scene, spec, body.version, halfway=halfway)
+    target_version = await _target_version(conn, scene, manifest, spec, body.version)
     return _Decided(manifest, plan, filled, target_version)
 
 
-def _upgrade_failed(scene: Scene, manifest: Manifest) -> bool:
-    kinds = {spec.kind for spec in manifest.operations if spec.purpose is Purpose.UPGRADE}
-    return any(
-        one["type"] == ConditionType.OPERATION_FAILED and one["reason"] in kinds
-        for one in scene.instance.conditions
-    )
-
-
 async def _target_version(
-    conn: Connection, scene: Scene, spec: OperationSpec, wanted: str | None, *, halfway: bool
+    conn: Connection, scene: Scene, manifest: Manifest, spec: OperationSpec, wanted: str | None
 ) -> str | None:
     """The version an upgrade or rollback leads to, when it may."""
     row = scene.instance
     if spec.purpose is Purpose.ROLLBACK:
-        # From the middle of an upgrade that failed, the way back is to the version it still has.
-        found = wanted or (row.app_version if halfway else row.previous_version)
-        if found is None or (found == row.app_version and not halfway):
+        back = way_back(manifest, row)
+        found = wanted or back
+        stays = found == row.app_version and found != back
+        if back is None or found is None or stays:
             raise PlatformError(
                 ErrorCode.STATE_CONFLICT,
-                "There is no earlier version to go back to.",
+                NO_WAY_BACK,
                 context={"app_instance_id": row.id, "app_version": row.app_version},
             )
         await catalog.version_record(conn, row.app_slug, found)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuaas_contract.apps import OperationCreate
+from gpuaas_contract.apps import ConditionType, OperationCreate
 from gpuaas_contract.common import Json
 from gpuaas_contract.effects import EFFECTS
 from gpuaas_contract.errors import ErrorCode, FieldError
@@ -170,6 +170,20 @@ def unavailable(spec: OperationSpec, instance: InstanceRow, *, again: bool = Fal
     return refused[1]
 
 
+NO_WAY_BACK = "There is no earlier version to go back to."
+
+
+def way_back(manifest: Manifest, instance: InstanceRow) -> str | None:
+    """The version a rollback leads to that names none: the one before the last upgrade.
+
+    From the middle of an upgrade that failed, that is the version the instance still has.
+    """
+    if _upgrade_failed(manifest, instance):
+        return instance.app_version
+    before = instance.previous_version
+    return None if before == instance.app_version else before
+
+
 def same_refuse(plan: Plan, opened: Iterable[OperationRow]) -> None:
     """The same thing is not asked twice of one target while the first is under way."""
     wanted = {target.member_id for target in plan.targets if target.seat is None}
@@ -308,4 +322,13 @@ def _invalid(pointer: str, message: str) -> PlatformError:
         ErrorCode.INVALID_REQUEST,
         f"{pointer}: {message}",
         errors=[FieldError(pointer=pointer, message=message)],
+    )
+
+
+def _upgrade_failed(manifest: Manifest, instance: InstanceRow) -> bool:
+    """An upgrade ended in the middle, and nothing has mended that since."""
+    kinds = {spec.kind for spec in manifest.operations if spec.purpose is Purpose.UPGRADE}
+    return any(
+        one["type"] == ConditionType.OPERATION_FAILED and one["reason"] in kinds
+        for one in instance.conditions
     )

@@ -12,10 +12,10 @@ from gpuaas_contract.apps import (
     OperationGroup,
 )
 from gpuaas_contract.common import Json
-from gpuaas_contract.manifest import Manifest
+from gpuaas_contract.manifest import Manifest, Purpose
 from gpuaas_contract.states import OperationStatus
 from gpuaas_platform.apps import rules
-from gpuaas_platform.apps.planning import unavailable
+from gpuaas_platform.apps.planning import NO_WAY_BACK, unavailable, way_back
 from gpuaas_platform.apps.rows import InstanceRow, MemberRow, OperationRow
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.paging import page_of
@@ -36,6 +36,8 @@ def instance_view(row: InstanceRow, manifest: Manifest, last: OperationRow | Non
     operations = []
     for spec in manifest.operations:
         why = unavailable(spec, row)
+        if why is None and spec.purpose is Purpose.ROLLBACK and way_back(manifest, row) is None:
+            why = NO_WAY_BACK
         operations.append(
             AvailableOperation(
                 kind=spec.kind, title=spec.title, purpose=spec.purpose,

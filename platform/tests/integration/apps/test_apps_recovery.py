@@ -275,18 +275,35 @@ async def test_an_upgrade_that_failed_leads_back_to_the_version_it_started_from(
     site: Site, controller: FakeController
 ) -> None:
     instance_id = await _running(site, controller)
-    early = await site.request(instance_id, "roll_back")
-    assert early.status_code == 409
+    for version in (None, "1.1.0"):
+        early = await site.request(instance_id, "roll_back", version=version)
+        assert early.status_code == 409
+    assert await _rollback(site, instance_id) == (
+        False,
+        "There is no earlier version to go back to.",
+    )
     controller.trouble["upgrade"] = failing(1, family="permanent")
     await site.asked(instance_id, "upgrade", version="1.1.0")
     await controller.drain_queue()
     assert (await site.instance(instance_id))["app_version"] == "1.0.0"
+    assert await _rollback(site, instance_id) == (True, "")
+    body = {"kind": "roll_back"}
+    foreseen = await site.ask("POST", f"/app-instances/{instance_id}/operations/preview", json=body)
+    assert foreseen.json()["target_version"] == "1.0.0"
     asked = await site.asked(instance_id, "roll_back")
     assert asked["operation"]["target_version"] == "1.0.0"
     await controller.drain_queue()
     instance = await site.instance(instance_id)
     assert (instance["status"], instance["app_version"]) == ("running", "1.0.0")
     assert (await site.request(instance_id, "roll_back")).status_code == 409
+    assert not (await _rollback(site, instance_id))[0]
+
+
+async def _rollback(site: Site, instance_id: str) -> tuple[bool, str]:
+    """Whether the way back is offered, and why not."""
+    offered = (await site.instance(instance_id))["operations"]
+    one = next(one for one in offered if one["purpose"] == "rollback")
+    return one["available"], one["reason"]
 
 
 async def _running(site: Site, controller: FakeController) -> str:
