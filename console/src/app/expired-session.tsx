@@ -6,8 +6,9 @@ import Modal from "@cloudscape-design/components/modal";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useStore } from "../live/store.ts";
 import { SignInForm } from "../widgets/sign-in-form.tsx";
+import { signInHref } from "./return-to.ts";
 import { navigate } from "./router.tsx";
-import { session } from "./session.ts";
+import { session, sessionLeave } from "./session.ts";
 
 export function ExpiredSession() {
   const current = useStore(session);
@@ -16,7 +17,10 @@ export function ExpiredSession() {
     <Modal
       visible
       header="Your session has ended"
-      onDismiss={leave}
+      onDismiss={({ detail }) => {
+        // A slip beside it, or of a key, drops nothing.
+        if (detail.reason === "closeButton") leave();
+      }}
       footer={
         <Box float="right">
           <Button variant="link" onClick={leave}>
@@ -38,6 +42,7 @@ export function ExpiredSession() {
 }
 
 function leave(): void {
-  session.set({ kind: "anonymous" });
-  navigate("/sign-in");
+  const { pathname, search } = window.location;
+  sessionLeave();
+  navigate(signInHref(pathname + search));
 }

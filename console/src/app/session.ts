@@ -11,7 +11,7 @@ import { connection } from "../live/connection.ts";
 import { forgetReadings } from "../live/kept.ts";
 import { forgetNames } from "../live/names.ts";
 import { createStore } from "../live/store.ts";
-import { noticeAdd } from "./notices.ts";
+import { noticeAdd, notices } from "./notices.ts";
 import { forgetTitles } from "./page-title.ts";
 
 export type Session =
@@ -48,9 +48,15 @@ export async function signOut(): Promise<void> {
     if (!(thrown instanceof Problem)) throw thrown;
     if (thrown.status !== 401) return noticeAdd(thrown);
   }
+  sessionLeave();
+}
+
+/** Nobody is signed in here any more, and nothing of who was stays: another person may be next. */
+export function sessionLeave(): void {
   forgetReadings();
   forgetNames();
   forgetTitles();
+  notices.set([]);
   session.set({ kind: "anonymous" });
 }
 
@@ -81,9 +87,12 @@ export function displayName(who: Whoami): string {
   return who.display_name || who.email || who.id;
 }
 
+/** Who was signed in last in this page, also when they have left it. */
+let last: string | null = null;
+
 function sessionStarted(who: Whoami): void {
-  const before = session.get();
-  const somebodyElse = "who" in before && before.who.id !== who.id;
+  const somebodyElse = last !== null && last !== who.id;
+  last = who.id;
   session.set({ kind: "signed_in", who });
   // Nothing of the first person may stay on the screen.
   if (somebodyElse) window.location.reload();

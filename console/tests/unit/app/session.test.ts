@@ -1,7 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { notices } from "../../../src/app/notices.ts";
-import { followSession, session, signIn, signOut } from "../../../src/app/session.ts";
+import { noticeDone, notices } from "../../../src/app/notices.ts";
+import { followSession, session, sessionLeave, signIn, signOut } from "../../../src/app/session.ts";
 import { connectionForget, connectionReport } from "../../../src/live/connection.ts";
+import { keep, recall } from "../../../src/live/kept.ts";
+import { NOTHING_READ } from "../../../src/live/poller.ts";
 import { type FakePlatform, fakePlatform, json, person, problem } from "../fake-platform.ts";
 
 const ada = person("ada@example.org");
@@ -72,6 +74,27 @@ describe("the session", () => {
     await signOut();
     expect(session.get().kind).toBe("anonymous");
     expect(notices.get()).toEqual([]);
+  });
+
+  it("leaves nothing of one person to the next", async () => {
+    const here = window.location;
+    const reload = vi.fn();
+    vi.stubGlobal("location", { ...here, reload });
+    platform.on("POST /api/v1/sessions", () => json(201, {}));
+    whoamiIs(ada);
+    await signIn("ada@example.org", "secret");
+    noticeDone("Asked for: Stop.");
+    keep("instances:proj_1", { ...NOTHING_READ, value: ["hers"] });
+    sessionLeave();
+    expect(notices.get()).toEqual([]);
+    expect(recall("instances:proj_1").value).toBeNull();
+    await signIn("ada@example.org", "secret");
+    expect(reload).not.toHaveBeenCalled();
+    sessionLeave();
+    whoamiIs({ ...person("bob@example.org"), id: "user_2" });
+    await signIn("bob@example.org", "secret");
+    expect(reload).toHaveBeenCalledOnce();
+    vi.stubGlobal("location", here);
   });
 
   it("does not pretend to have signed out", async () => {
