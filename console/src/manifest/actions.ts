@@ -3,7 +3,7 @@
 
 import type { Action, AppInstance, Manifest, Member, OperationSpec } from "../api/contract.ts";
 import type { Can } from "../app/access.ts";
-import { topologyTitle } from "./placement.ts";
+import { componentTitle, topologyTitle } from "./placement.ts";
 
 export interface Offered {
   readonly action: Action;
@@ -83,9 +83,9 @@ function memberReason(
       (member_states.length > 0 && !member_states.includes(status)) ||
       status === "removed",
   );
-  return wrong === undefined ? "" : `${action.label} is not for ${what(wrong)}.`;
+  return wrong === undefined ? "" : `${action.label} is not for ${what(wrong, manifest)}.`;
 }
 
-function what({ component_key, status }: Member): string {
-  return `a ${component_key} that is ${status.replaceAll("_", " ")}`;
+function what({ component_key, status }: Member, manifest: Manifest): string {
+  return `“${componentTitle(manifest, component_key)}” that is ${status.replaceAll("_", " ")}`;
 }

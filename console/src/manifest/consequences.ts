@@ -9,7 +9,7 @@ type Preview = Schemas["Preview"];
 
 export function consequences(manifest: Manifest, spec: OperationSpec): string[] {
   const { lifecycle } = manifest;
-  const said: (string | null | undefined)[] = [spec.description];
+  const said: (string | null | undefined)[] = [spec.description || meaning(spec)];
   if (spec.purpose === "upgrade" && lifecycle.upgrade) {
     const { description, snapshot, strategy } = lifecycle.upgrade;
     said.push(
@@ -36,6 +36,23 @@ export function consequences(manifest: Manifest, spec: OperationSpec): string[] 
   if (spec.cancellable === false) said.push("It cannot be cancelled once it has begun.");
   return said.filter((sentence): sentence is string => Boolean(sentence));
 }
+
+/** What every operation of a purpose does, where the app's team has no words of its own for it. */
+function meaning({ purpose, confirmation }: OperationSpec): string | undefined {
+  return confirmation ? undefined : PURPOSES[purpose];
+}
+
+const PURPOSES: Readonly<Partial<Record<OperationSpec["purpose"], string>>> = {
+  stop: "Nothing runs until it is started again; the machines stay held.",
+  start: "What was stopped is brought back to work.",
+  restart: "What runs is stopped and started again.",
+  reconcile: "The app looks at what is there, and repairs what it finds changed.",
+  member_add: "A new member on each machine that is named.",
+  member_drain: "No new work comes to them; what runs there may end.",
+  member_resume: "New work comes to them again.",
+  member_remove: "They leave; their machines stay held, free for something else.",
+  member_replace: "Another machine takes its place.",
+};
 
 /** What the platform says this very request would do. */
 export function foreseen(manifest: Manifest, preview: Preview): string[] {

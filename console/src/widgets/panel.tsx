@@ -120,16 +120,15 @@ function Picture({ scene, edges }: PictureProps) {
   const boxes = placed(members, manifest, narrow);
   return (
     <>
-      <div
+      <figure
         className={narrow ? "topology topology-tree" : "topology"}
         style={{ height: pictureHeight(boxes, narrow) }}
-        role="img"
         aria-label={inWords(members, manifest)}
       >
         <Suspense>
           <Topology key={`${narrow}`} scene={scene} boxes={boxes} edges={edges} narrow={narrow} />
         </Suspense>
-      </div>
+      </figure>
       {members.length > boxes.length && (
         <div>
           The first {boxes.length} of {members.length} members are drawn; the table of members has

@@ -7,7 +7,7 @@ import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
 import Modal from "@cloudscape-design/components/modal";
 import SpaceBetween from "@cloudscape-design/components/space-between";
-import { useEffect, useState } from "react";
+import { Fragment, useEffect, useState } from "react";
 import { api, asProblem, call } from "../../api/client.ts";
 import type {
   AppInstance,
@@ -28,6 +28,7 @@ import { released } from "../../live/press.ts";
 import { consequences, foreseen } from "../../manifest/consequences.ts";
 import { componentTitle } from "../../manifest/placement.ts";
 import { DialogFooter } from "../../widgets/dialog-footer.tsx";
+import { Named } from "../../widgets/named.tsx";
 import { ProblemAlert } from "../../widgets/problem-alert.tsx";
 import type { Asking } from "./actions.tsx";
 import { VersionChoice, wantsVersion } from "./version-choice.tsx";
@@ -79,7 +80,13 @@ export function ActionDialog(props: ActionDialogProps) {
         {spec.destructive && told}
         {asking.members.length > 0 && (
           <Box>
-            <b>On:</b> {asking.members.map((member) => memberName(member, manifest)).join(", ")}
+            <b>On:</b>{" "}
+            {asking.members.map(({ id, component_key, node, allocation_id }, at) => (
+              <Fragment key={id}>
+                {at > 0 && ", "}
+                {componentTitle(manifest, component_key)} on {node || <Named id={allocation_id} />}
+              </Fragment>
+            ))}
           </Box>
         )}
         {wantsVersion(spec) && (
@@ -188,8 +195,8 @@ function usePreview(instanceId: string, body: Body | null) {
     const timer = setTimeout(() => {
       void foresee(instanceId, JSON.parse(content) as Body, gone.signal).then((found) => {
         if (gone.signal.aborted) return;
-        if (found instanceof Problem) setRefused(found);
-        else setPreview(found);
+        setRefused(found instanceof Problem ? found : null);
+        setPreview(found instanceof Problem ? null : found);
       });
     }, PREVIEW_AFTER_MS);
     return () => {
@@ -242,8 +249,4 @@ async function request(
     ? `/operation-groups/${asked.group_id}`
     : `/operations/${asked.operation.id}`;
   noticeDone(`Asked for: ${title}.`, href);
-}
-
-function memberName({ component_key, node, allocation_id }: Member, manifest: Manifest): string {
-  return `${componentTitle(manifest, component_key)} on ${node || allocation_id}`;
 }

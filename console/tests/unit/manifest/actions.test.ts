@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { OperationSpec } from "../../../src/api/contract.ts";
 import { instanceActions, memberActions } from "../../../src/manifest/actions.ts";
 import { consequences, foreseen } from "../../../src/manifest/consequences.ts";
 import { INSTANCE, MANIFEST, member } from "./scene.ts";
@@ -27,8 +28,8 @@ describe("the actions of members", () => {
 
   it("say why they are not for these members", () => {
     expect(reason()).toBe("Choose members first.");
-    expect(reason(member("head", "ready"))).toBe("Rest is not for a head that is ready.");
-    expect(reason(member("hand", "drained"))).toBe("Rest is not for a hand that is drained.");
+    expect(reason(member("head", "ready"))).toBe("Rest is not for “Head” that is ready.");
+    expect(reason(member("hand", "drained"))).toBe("Rest is not for “Hand” that is drained.");
     const three = [1, 2, 3].map(() => member("hand", "ready"));
     expect(reason(...three)).toBe("At most 2 at a time.");
     expect(reason(member("hand", "ready"))).toBe("");
@@ -47,6 +48,12 @@ describe("what will happen", () => {
       "It destroys: Everything.",
       "The app proves that nothing of it is left on the machines.",
     ]);
+  });
+
+  it("is what its purpose means, where the team has no words for it", () => {
+    const start = { kind: "wake", title: "Wake", purpose: "start" } as OperationSpec;
+    expect(consequences(MANIFEST, start)).toEqual(["What was stopped is brought back to work."]);
+    expect(consequences(MANIFEST, { ...start, description: "It wakes." })).toEqual(["It wakes."]);
   });
 
   it("is what the platform foresees of this very request", () => {

@@ -55,7 +55,7 @@ it("keeps the room of a picture before the code that draws it is there", () => {
   const picture = { kind: "topology", title: "Shape", source: "members" } as unknown as Panel;
   const shownScene = { ...scene, members, manifest: MANIFEST, allocationName: String };
   draw(picture, shownScene as unknown as PanelScene);
-  const frame = screen.getByRole("img", { name: /^Topology\. / });
+  const frame = screen.getByRole("figure", { name: /^Topology\. / });
   expect(frame.childElementCount).toBe(0);
   // Two rows, what is between them, and what is around.
   expect(frame.style.height).toBe(`${2 * 104 + 24 + 60}px`);
