@@ -1,6 +1,8 @@
-/** Verifies the chain of the audit, link by link, to its end; and hands out a head to keep elsewhere. */
+/** Verifies the chain of the audit, link by link, to its end; and hands out a head to keep elsewhere. What was
+ * verified of a run that broke off is said as far as it came, and never taken for the whole. */
 
 import Alert from "@cloudscape-design/components/alert";
+import Button from "@cloudscape-design/components/button";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { type ReactNode, useState } from "react";
 import { api, asProblem, call } from "../../api/client.ts";
@@ -20,58 +22,80 @@ export interface ChainCheck {
   readonly found: ReactNode;
 }
 
-export function useChainCheck(): ChainCheck {
-  const [running, setRunning] = useState(false);
-  const [result, setResult] = useState<Verification | null>(null);
-  const [head, setHead] = useState<Head | null>(null);
-  const [problem, setProblem] = useState<Problem | null>(null);
+/** How far a run has come. */
+interface Run {
+  readonly running: boolean;
+  readonly part: Verification | null;
+  readonly head: Head | null;
+  readonly problem: Problem | null;
+}
 
-  async function verify(): Promise<void> {
-    setRunning(true);
-    setProblem(null);
+const BEGUN: Run = { running: true, part: null, head: null, problem: null };
+
+export function useChainCheck(): ChainCheck {
+  const [run, setRun] = useState<Run | null>(null);
+
+  /** From the first link, or behind the part that is verified already. */
+  async function verify(done: Verification | null): Promise<void> {
+    let part = done;
+    setRun({ ...BEGUN, part });
     try {
-      setResult(await verifyAll(setResult));
-      setHead(await call(api.GET("/api/v1/audit/head")));
+      while (part === null || !isWhole(part)) {
+        part = await verifyNext(part);
+        setRun({ ...BEGUN, part });
+      }
+      const head = part.fault ? null : await call(api.GET("/api/v1/audit/head"));
+      setRun({ running: false, part, head, problem: null });
     } catch (thrown) {
-      setProblem(asProblem(thrown));
-    } finally {
-      setRunning(false);
+      setRun({ running: false, part, head: null, problem: asProblem(thrown) });
     }
   }
 
-  const found = (result !== null || problem !== null) && (
+  return {
+    running: run?.running ?? false,
+    verify: () => void verify(null),
+    found: run && <Found run={run} onGoOn={() => void verify(run.part)} />,
+  };
+}
+
+interface FoundProps {
+  readonly run: Run;
+  readonly onGoOn: () => void;
+}
+
+function Found({ run, onGoOn }: FoundProps) {
+  const { part, problem } = run;
+  return (
     <SpaceBetween size="s">
-      {problem !== null && <ProblemAlert problem={problem} />}
-      {result !== null && <Outcome result={result} head={head} running={running} />}
+      {problem !== null && (
+        <ProblemAlert
+          problem={problem}
+          action={<Button onClick={onGoOn}>{part === null ? "Try again" : "Go on"}</Button>}
+        />
+      )}
+      {part !== null && <Outcome run={run} part={part} />}
     </SpaceBetween>
   );
-  return { running, verify: () => void verify(), found };
 }
 
 interface OutcomeProps {
-  readonly result: Verification;
-  readonly head: Head | null;
-  readonly running: boolean;
+  readonly run: Run;
+  readonly part: Verification;
 }
 
-function Outcome({ result, head, running }: OutcomeProps) {
-  if (result.fault) {
+function Outcome({ run: { running, head }, part }: OutcomeProps) {
+  if (part.fault) {
     return (
-      <Alert
-        type="error"
-        header={`The chain is broken at ${result.fault.seq}: ${result.fault.kind}`}
-      >
-        {result.fault.detail}
+      <Alert type="error" header={`The chain is broken at ${part.fault.seq}: ${part.fault.kind}`}>
+        {part.fault.detail}
       </Alert>
     );
   }
+  const { type, header } = verdict(running, part);
   return (
-    <Alert
-      type={running ? "info" : "success"}
-      header={running ? "Sound so far" : "The chain is sound"}
-    >
-      {result.verified_to} entries recomputed, {result.heads} signed heads agree
-      {result.waiting > 0 && `, ${result.waiting} wait for their place`}.
+    <Alert type={type} header={header}>
+      {part.verified_to} entries recomputed, {part.heads} signed heads agree
+      {part.waiting > 0 && `, ${part.waiting} wait for their place`}.
       {head !== null && (
         <div>
           Head signed <Moment at={head.at} />:{" "}
@@ -83,18 +107,23 @@ function Outcome({ result, head, running }: OutcomeProps) {
   );
 }
 
-/** From the first link to the last, a stretch at a time. */
-async function verifyAll(onProgress: (part: Verification) => void): Promise<Verification> {
-  let after = 0;
-  let heads = 0;
-  for (;;) {
-    const part = await call(
-      api.GET("/api/v1/audit/verification", { params: { query: { after, limit: 20_000 } } }),
-    );
-    heads += part.heads;
-    const whole = { ...part, heads };
-    if (part.fault || part.next_after === null || part.next_after === undefined) return whole;
-    onProgress(whole);
-    after = part.next_after;
-  }
+function verdict(running: boolean, part: Verification) {
+  if (isWhole(part)) return { type: "success", header: "The chain is sound" } as const;
+  if (running) return { type: "info", header: "Sound so far" } as const;
+  const header = `Sound up to entry ${part.verified_to}; what follows was not verified`;
+  return { type: "warning", header } as const;
+}
+
+/** Nothing follows, or nothing that follows matters any more. */
+function isWhole({ fault, next_after }: Verification): boolean {
+  return Boolean(fault) || next_after === null || next_after === undefined;
+}
+
+/** The next stretch, told together with those before it. */
+async function verifyNext(done: Verification | null): Promise<Verification> {
+  const after = done?.next_after ?? 0;
+  const part = await call(
+    api.GET("/api/v1/audit/verification", { params: { query: { after, limit: 20_000 } } }),
+  );
+  return { ...part, heads: part.heads + (done?.heads ?? 0) };
 }

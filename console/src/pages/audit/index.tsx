@@ -2,18 +2,14 @@
 
 import Button from "@cloudscape-design/components/button";
 import ExpandableSection from "@cloudscape-design/components/expandable-section";
-import FormField from "@cloudscape-design/components/form-field";
-import Grid from "@cloudscape-design/components/grid";
-import Input from "@cloudscape-design/components/input";
 import Link from "@cloudscape-design/components/link";
-import Select from "@cloudscape-design/components/select";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { Schemas } from "../../api/contract.ts";
 import { FEW, pageQuery } from "../../api/pages.ts";
 import { canSomewhere } from "../../app/access.ts";
-import { type Ahead, useLocation, useQuery } from "../../app/router.tsx";
+import { type Ahead, useLocation } from "../../app/router.tsx";
 import { session } from "../../app/session.ts";
 import { useStore } from "../../live/store.ts";
 import { type ListArguments, readListAhead, useList } from "../../live/use-list.ts";
@@ -26,22 +22,17 @@ import { Status } from "../../widgets/status.tsx";
 import { Thing } from "../../widgets/thing.tsx";
 import { count, sentence } from "../../widgets/words.ts";
 import { useChainCheck } from "./chain-check.tsx";
+import { FilterFields } from "./filter-fields.tsx";
 
 type AuditRecord = Schemas["AuditRecord"];
 
-const FILTERS = [
-  { name: "action", label: "Action", hint: "apps.operation" },
-  { name: "actor_id", label: "Who", hint: "user_…" },
-  { name: "target_id", label: "On what", hint: "An id" },
-  { name: "correlation_id", label: "Correlation id", hint: "web_…" },
-  { name: "project_id", label: "Project", hint: "proj_…" },
-] as const;
-
-const OUTCOMES = [
-  { value: "", label: "Any outcome" },
-  { value: "allowed", label: "Allowed" },
-  { value: "denied", label: "Denied" },
-  { value: "failed", label: "Failed" },
+const FILTERED = [
+  "action",
+  "actor_id",
+  "target_id",
+  "correlation_id",
+  "project_id",
+  "outcome",
 ] as const;
 
 export const ahead: Ahead = (_, search) => readListAhead(...entriesOf(filtersIn(search)));
@@ -108,9 +99,8 @@ function entriesOf(query: Record<string, string>): ListArguments<AuditRecord> {
 /** The filters as they stand in the address. */
 function filtersIn(search: string): Record<string, string> {
   const given = new URLSearchParams(search);
-  const names = [...FILTERS.map(({ name }) => name), "outcome"];
   return Object.fromEntries(
-    names.map((name) => [name, given.get(name) ?? ""]).filter(([, value]) => value !== ""),
+    FILTERED.map((name) => [name, given.get(name) ?? ""]).filter(([, value]) => value !== ""),
   );
 }
 
@@ -131,50 +121,6 @@ function Filters({ used }: { readonly used: number }) {
     >
       {open && <FilterFields />}
     </ExpandableSection>
-  );
-}
-
-function FilterFields() {
-  const [outcome, setOutcome] = useQuery("outcome");
-  return (
-    <Grid
-      gridDefinition={[...FILTERS, OUTCOMES].map(() => ({
-        colspan: { default: 12, s: 6, m: 4 },
-      }))}
-    >
-      {[
-        ...FILTERS.map(({ name, label, hint }) => (
-          <Filter key={name} name={name} label={label} hint={hint} />
-        )),
-        <FormField key="outcome" label="Outcome" stretch>
-          <Select
-            options={OUTCOMES}
-            selectedOption={OUTCOMES.find(({ value }) => value === outcome) ?? OUTCOMES[0]}
-            onChange={({ detail }) => setOutcome(detail.selectedOption.value ?? "")}
-          />
-        </FormField>,
-      ]}
-    </Grid>
-  );
-}
-
-interface FilterProps {
-  readonly name: string;
-  readonly label: string;
-  readonly hint: string;
-}
-
-function Filter({ name, label, hint }: FilterProps) {
-  const [value, setValue] = useQuery(name);
-  return (
-    <FormField label={label} stretch>
-      <Input
-        type="search"
-        value={value}
-        placeholder={hint}
-        onChange={({ detail }) => setValue(detail.value)}
-      />
-    </FormField>
   );
 }
 
