@@ -1,6 +1,7 @@
 /** A list as people use one: filtered as they type, sorted by a click, in pages, more when they want more;
  * what they chose stands in the address, so that the link they send shows the same. On a phone each row is a card. */
 
+import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
 import Header from "@cloudscape-design/components/header";
 import Pagination from "@cloudscape-design/components/pagination";
@@ -8,7 +9,7 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import Table, { type TableProps } from "@cloudscape-design/components/table";
 import TextFilter from "@cloudscape-design/components/text-filter";
 import { type ReactNode, useDeferredValue, useState } from "react";
-import { useQuery } from "../app/router.tsx";
+import { useLocation, useQuery } from "../app/router.tsx";
 import { useThrownAway } from "../live/ahead.ts";
 import type { LiveList } from "../live/use-list.ts";
 import { arrange, type Column, type Sorting, sortingOf, sortingText } from "./arrange.ts";
@@ -16,6 +17,7 @@ import { cellOf } from "./cell.tsx";
 import { DataCards, type Selection } from "./data-cards.tsx";
 import { Empty } from "./empty.tsx";
 import { useNarrow } from "./narrow.ts";
+import { NotRead } from "./not-read.tsx";
 import { ReadProblem } from "./page.tsx";
 import { count } from "./words.ts";
 
@@ -53,6 +55,8 @@ interface DataTableProps<T> {
   readonly selecting?: Selecting<T>;
   /** Stands beside the filter: narrower questions than a word. */
   readonly filters?: ReactNode;
+  /** Takes those off, while one is on that leaves something out: that nothing is found then is not that there is nothing. */
+  readonly widen?: (() => void) | null;
   readonly pageSize?: number;
   /** How many rows fit on a screen with what stands above them. */
   readonly firstRows?: number;
@@ -67,14 +71,16 @@ export function DataTable<T>(props: DataTableProps<T>) {
     sortedBy = "",
     pageSize = 20,
     firstRows = 8,
+    widen = null,
   } = props;
   const [text, setText] = useQuery(`${name}.q`);
   const [order, setOrder] = useQuery(`${name}.sort`);
-  const [page, setPage] = useState(1);
+  const [page, setPage] = usePage();
   const sorting = sortingOf(order === "" ? sortedBy : order);
   const items = list.items ?? [];
   const shown = arrange(items, columns, text, sorting);
   const searched = items.length > FEW || text !== "" || list.more;
+  const chosen = text !== "" || order !== "" || shown.some((item, at) => item !== items[at]);
   const pages = Math.max(1, Math.ceil(shown.length / pageSize));
   const current = Math.min(page, pages);
   // What fits on a screen comes first, the rest right behind it: a row is dear to draw.
@@ -91,7 +97,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
     <TableHeader {...props} shown={shown.length} filtered={text !== ""} />
   );
   const filter = (searched || props.filters !== undefined) && (
-    <Filter {...props} searched={searched} text={text} onText={setText} matches={shown.length} />
+    <Filter {...props} {...{ searched, text, chosen }} onText={setText} matches={shown.length} />
   );
   const pagination = (pages > 1 || list.more) && (
     <Pagination
@@ -104,12 +110,10 @@ export function DataTable<T>(props: DataTableProps<T>) {
   const first = (current - 1) * pageSize;
   const drawn = shown.slice(first, first + rows);
   const onSort = (next: Sorting) => setOrder(sortingText(next));
-  const nothing =
-    text !== "" && items.length > 0 ? (
-      <NoMatch onClear={() => setText("")} more={list.more} />
-    ) : (
-      props.empty
-    );
+  const showAll = () => {
+    if (text !== "") setText("");
+    widen?.();
+  };
   return (
     <SpaceBetween size="s">
       <ReadProblem live={list} />
@@ -117,10 +121,17 @@ export function DataTable<T>(props: DataTableProps<T>) {
         {...props}
         {...{ header, filter, pagination, sorting, onSort }}
         items={drawn}
-        empty={nothing}
+        empty={<Nothing {...props} text={text} onShowAll={showAll} />}
       />
     </SpaceBetween>
   );
+}
+
+/** Which page is turned to: what is asked for anew, by whatever stands in the address, begins at its first. */
+function usePage(): readonly [number, (page: number) => void] {
+  const { search: asked } = useLocation();
+  const [turned, setTurned] = useState({ asked, page: 1 });
+  return [turned.asked === asked ? turned.page : 1, (page) => setTurned({ asked, page })];
 }
 
 interface RowsProps<T> extends DataTableProps<T> {
@@ -137,11 +148,12 @@ function Rows<T>(props: RowsProps<T>) {
   const { header, filter, pagination, items, sorting, onSort, empty } = props;
   const narrow = useNarrow();
   const selection = selectionProps(selecting);
+  const loading = list.loading && list.problem === null;
   if (narrow) {
     return (
       <DataCards
         {...{ title, columns, items, idOf, header, filter, pagination, empty, sorting, onSort }}
-        loading={list.loading}
+        loading={loading}
         selection={selection}
         selectionLabel={selecting?.label ?? null}
       />
@@ -152,7 +164,7 @@ function Rows<T>(props: RowsProps<T>) {
       variant={embedded ? "embedded" : "container"}
       {...{ header, filter, pagination, items, empty }}
       trackBy={idOf}
-      loading={list.loading}
+      loading={loading}
       loadingText="Reading"
       columnDefinitions={columns.map(definition)}
       {...sortingProps(columns, sorting, onSort)}
@@ -191,15 +203,19 @@ interface FilterProps {
   readonly text: string;
   readonly onText: (text: string) => void;
   readonly matches: number;
+  /** Some of what was read is left out, or it stands in another order than it came. */
+  readonly chosen: boolean;
 }
 
 function Filter<T>({
   title,
+  list,
   filters,
   searched,
   text,
   onText,
   matches,
+  chosen,
 }: DataTableProps<T> & FilterProps) {
   return (
     <SpaceBetween size="xs" direction="horizontal" alignItems="center">
@@ -213,15 +229,39 @@ function Filter<T>({
         />
       )}
       {filters}
+      {chosen && list.more && <ReadSoFar read={list.items?.length ?? 0} onMore={list.readMore} />}
     </SpaceBetween>
   );
 }
 
-function NoMatch({ onClear, more }: { readonly onClear: () => void; readonly more: boolean }) {
+interface ReadSoFarProps {
+  readonly read: number;
+  readonly onMore: () => void;
+}
+
+/** What was not read is neither found nor in its place. */
+function ReadSoFar({ read, onMore }: ReadSoFarProps) {
   return (
-    <Empty title="Nothing matches" action={<Button onClick={onClear}>Show everything</Button>}>
-      {more ? "There is more than what was read: turn the page to read on." : ""}
-    </Empty>
+    <Box color="text-body-secondary">
+      Found and ordered among the {read} read so far.{" "}
+      <Button variant="inline-link" onClick={onMore}>
+        Read more
+      </Button>
+    </Box>
+  );
+}
+
+interface NothingProps {
+  readonly text: string;
+  readonly onShowAll: () => void;
+}
+
+/** In the place of rows: that it is not known, that nothing is as it was asked for, or that there is nothing. */
+function Nothing<T>({ list, widen, empty, text, onShowAll }: DataTableProps<T> & NothingProps) {
+  if (list.items === null) return <NotRead />;
+  if (!widen && (text === "" || list.items.length === 0)) return empty;
+  return (
+    <Empty title="Nothing matches" action={<Button onClick={onShowAll}>Show everything</Button>} />
   );
 }
 
