@@ -21,17 +21,32 @@ interface FiveQuestionsProps {
   readonly diagnosis: Diagnosis;
   /** What the manifest says of the operation, where that is known: its steps are called so. */
   readonly spec?: OperationSpec | null;
+  /** Which instance and member it is about, where those are read by themselves: before they are, only that is known. */
+  readonly about?: About;
 }
 
-export function FiveQuestions({ diagnosis, spec = null }: FiveQuestionsProps) {
-  const { instance, member, operation, correlation_id, adapter_detail } = diagnosis;
+interface About {
+  readonly instanceId: string | null;
+  readonly memberId: string | null;
+}
+
+const NOTHING_MORE: About = { instanceId: null, memberId: null };
+
+export function FiveQuestions({
+  diagnosis,
+  spec = null,
+  about = NOTHING_MORE,
+}: FiveQuestionsProps) {
+  const { instance, member, operation, correlation_id } = diagnosis;
+  const { instanceId, memberId } = about;
+  const unread = (instanceId !== null && !instance) || (memberId !== null && !member);
   return (
     <Container header={<Header variant="h2">What this is about</Header>}>
       <KeyValuePairs
         columns={3}
         items={[
-          { label: "Instance", value: <Instance instance={instance ?? null} /> },
-          { label: "Member", value: <Member member={member ?? null} /> },
+          { label: "Instance", value: <Instance instance={instance ?? null} id={instanceId} /> },
+          { label: "Member", value: <Member member={member ?? null} id={memberId} /> },
           { label: "Operation", value: <Operation operation={operation ?? null} spec={spec} /> },
           {
             label: "Correlation id",
@@ -46,12 +61,7 @@ export function FiveQuestions({ diagnosis, spec = null }: FiveQuestionsProps) {
           },
           {
             label: "What the app says",
-            value: (
-              <Prose>
-                {adapter_detail?.summary ||
-                  (operation?.error ? failureText(operation.error) : "Nothing yet")}
-              </Prose>
-            ),
+            value: <Prose>{said(diagnosis) || (unread ? NOT_READ : "Nothing yet")}</Prose>,
           },
         ]}
       />
@@ -59,8 +69,19 @@ export function FiveQuestions({ diagnosis, spec = null }: FiveQuestionsProps) {
   );
 }
 
-function Instance({ instance }: { readonly instance: Diagnosis["instance"] | null }) {
-  if (!instance) return <>None</>;
+const NOT_READ = "Not read yet";
+
+function said({ adapter_detail, operation }: Diagnosis): string {
+  return adapter_detail?.summary || (operation?.error ? failureText(operation.error) : "");
+}
+
+interface InstanceProps {
+  readonly instance: Diagnosis["instance"] | null;
+  readonly id: string | null;
+}
+
+function Instance({ instance, id }: InstanceProps) {
+  if (!instance) return id === null ? "None" : <KnownById id={id} />;
   return (
     <>
       <Link href={`/instances/${instance.id}`}>{instance.resource_name}</Link>
@@ -72,8 +93,13 @@ function Instance({ instance }: { readonly instance: Diagnosis["instance"] | nul
   );
 }
 
-function Member({ member }: { readonly member: Diagnosis["member"] | null }) {
-  if (!member) return <>The instance as a whole</>;
+interface MemberProps {
+  readonly member: Diagnosis["member"] | null;
+  readonly id: string | null;
+}
+
+function Member({ member, id }: MemberProps) {
+  if (!member) return id === null ? "The instance as a whole" : <KnownById id={id} />;
   return (
     <>
       {sentence(member.component_key)} on <Thing id={member.allocation_id} />
@@ -81,6 +107,16 @@ function Member({ member }: { readonly member: Diagnosis["member"] | null }) {
         <Status word={member.status} />{" "}
         {isUnreachable(member.conditions ?? []) && <Status word="unreachable" />}
       </div>
+    </>
+  );
+}
+
+/** That it is there is known, and how it is not. */
+function KnownById({ id }: { readonly id: string }) {
+  return (
+    <>
+      <Thing id={id} />
+      <Box color="text-body-secondary">{NOT_READ}</Box>
     </>
   );
 }

@@ -1,8 +1,9 @@
 /** The timeline of a correlation id: everything that carries it, in order. */
 
+import { useState } from "react";
 import { api, call } from "../api/client.ts";
 import type { Schemas } from "../api/contract.ts";
-import { type Live, type LiveArguments, useLive } from "../live/use-live.ts";
+import { known, type Live, type LiveArguments, useLive } from "../live/use-live.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
 import { findable, isId } from "./named.tsx";
@@ -15,21 +16,37 @@ import { sentence } from "./words.ts";
 export type Timeline = Schemas["Timeline"];
 type Entry = Schemas["TimelineEntry"];
 
-const MOST_PAGES = 5;
+/** What is read at once; a whole deploy of many machines. */
+const PAGES = 5;
 
-export function useTimeline(correlationId: string): Live<Timeline> {
-  return useLive(...timelineOf(correlationId));
+export interface LiveTimeline extends Live<Timeline> {
+  readonly readMore: () => void;
 }
 
-export function timelineOf(correlationId: string): LiveArguments<Timeline> {
+export function useTimeline(correlationId: string): LiveTimeline {
+  const [wanted, setWanted] = useState({ correlationId, times: 1 });
+  const times = wanted.correlationId === correlationId ? wanted.times : 1;
+  const live = useLive(...timelineOf(correlationId, times));
+  return { ...live, readMore: () => setWanted({ correlationId, times: times + 1 }) };
+}
+
+/** So many times what is read at once; what was read before stands until that is. */
+export function timelineOf(correlationId: string, times = 1): LiveArguments<Timeline> {
   return [
-    `timeline:${correlationId}`,
-    (signal) => readTimeline(correlationId, signal),
-    { on: ({ correlationid }) => correlationid === correlationId },
+    `timeline:${correlationId}#${times}`,
+    (signal) => readTimeline(correlationId, times * PAGES, signal),
+    {
+      on: ({ correlationid }) => correlationid === correlationId,
+      seed: () => (times === 1 ? null : known(timelineOf(correlationId, times - 1))),
+    },
   ];
 }
 
-async function readTimeline(correlationId: string, signal: AbortSignal): Promise<Timeline> {
+async function readTimeline(
+  correlationId: string,
+  pages: number,
+  signal: AbortSignal,
+): Promise<Timeline> {
   const read = (cursor: string | null | undefined) =>
     call(
       api.GET("/api/v1/correlations/{correlation_id}", {
@@ -43,7 +60,7 @@ async function readTimeline(correlationId: string, signal: AbortSignal): Promise
   const first = await read(null);
   const entries = [...first.entries];
   let next = first.next_cursor;
-  for (let page = 1; page < MOST_PAGES && next; page += 1) {
+  for (let page = 1; page < pages && next; page += 1) {
     const more = await read(next);
     entries.push(...more.entries);
     next = more.next_cursor;
@@ -51,21 +68,15 @@ async function readTimeline(correlationId: string, signal: AbortSignal): Promise
   return { ...first, entries, next_cursor: next ?? null };
 }
 
-export function TimelineTable({ live }: { readonly live: Live<Timeline> }) {
-  const entries = live.value?.entries ?? null;
+export function TimelineTable({ timeline }: { readonly timeline: LiveTimeline }) {
+  const { value, loading, problem, readNow, readMore } = timeline;
+  const more = Boolean(value?.next_cursor);
   return (
     <DataTable
       name="timeline"
       title="Timeline"
       description="Everything that carries the correlation id, from the first request on."
-      list={{
-        items: entries,
-        more: false,
-        loading: live.loading,
-        problem: live.problem,
-        readNow: live.readNow,
-        readMore: () => undefined,
-      }}
+      list={{ items: value?.entries ?? null, more, loading, problem, readNow, readMore }}
       idOf={(entry) => `${entry.kind}:${entry.id}:${entry.at}:${entry.title}`}
       columns={COLUMNS}
       firstRows={4}

@@ -8,13 +8,13 @@ import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
-import { api, call } from "../../api/client.ts";
-import type { Schemas } from "../../api/contract.ts";
+import type { NextAction, Schemas } from "../../api/contract.ts";
 import { type Ahead, navigate, type PageProps } from "../../app/router.tsx";
 import { readAhead, useLive } from "../../live/use-live.ts";
 import { Copy } from "../../widgets/copy.tsx";
 import { failureText } from "../../widgets/failure-text.ts";
 import { FiveQuestions } from "../../widgets/five-questions.tsx";
+import { instanceOf, useMember } from "../../widgets/instance-reads.ts";
 import { Page, ReadProblem } from "../../widgets/page.tsx";
 import { Prose } from "../../widgets/prose.tsx";
 import { TimelineTable, timelineOf, useTimeline } from "../../widgets/timeline.tsx";
@@ -73,7 +73,7 @@ function Findings({ correlationId }: { readonly correlationId: string }) {
           diagnosis={diagnosis}
         />
       ))}
-      <TimelineTable live={{ ...timeline, problem: null }} />
+      <TimelineTable timeline={{ ...timeline, problem: null }} />
       {timeline.value !== null && timeline.value.trace_ids.length > 0 && (
         <ExpandableSection
           variant="container"
@@ -93,7 +93,8 @@ function Findings({ correlationId }: { readonly correlationId: string }) {
 }
 
 function Diagnosed({ diagnosis }: { readonly diagnosis: Schemas["Diagnosis"] }) {
-  const { operation, instance } = diagnosis;
+  const { operation, instance, member } = diagnosis;
+  const ways = operation?.next_actions ?? [];
   return (
     <SpaceBetween size="s">
       <FiveQuestions diagnosis={diagnosis} />
@@ -102,31 +103,36 @@ function Diagnosed({ diagnosis }: { readonly diagnosis: Schemas["Diagnosis"] }) 
           <Prose>{failureText(operation.error)}</Prose>
         </Alert>
       )}
-      {operation && instance && <WaysAbout operation={operation} instanceId={instance.id} />}
+      {ways.length > 0 && instance && (
+        <WaysAbout actions={ways} instanceId={instance.id} memberId={member?.id ?? null} />
+      )}
     </SpaceBetween>
   );
 }
 
 interface WaysAboutProps {
-  readonly operation: NonNullable<Schemas["Diagnosis"]["operation"]>;
+  readonly actions: readonly NextAction[];
   readonly instanceId: string;
+  readonly memberId: string | null;
 }
 
-function WaysAbout({ operation, instanceId }: WaysAboutProps) {
-  const scope = useScopeOf(instanceId);
-  if (scope === null || (operation.next_actions ?? []).length === 0) return null;
-  return <WaysOut actions={operation.next_actions ?? []} instance={{ id: instanceId, ...scope }} />;
-}
-
-/** Where an instance lives: what may be offered depends on it. */
-function useScopeOf(instanceId: string): { org_id: string; project_id: string } | null {
-  const instance = useLive(`instance:${instanceId}`, (signal) =>
-    call(
-      api.GET("/api/v1/app-instances/{instance_id}", {
-        params: { path: { instance_id: instanceId } },
-        signal,
-      }),
-    ),
-  ).value;
-  return instance === null ? null : { org_id: instance.org_id, project_id: instance.project_id };
+/** Once it is known where the instance lives and what its app has stated: what may be offered, and what is said of
+ * it, depends on that. */
+function WaysAbout({ actions, instanceId, memberId }: WaysAboutProps) {
+  const instance = useLive(...instanceOf(instanceId));
+  const member = useMember(memberId, instanceId);
+  const read = memberId === null ? [instance] : [instance, member];
+  if (read.some(({ loading }) => loading)) return null;
+  return (
+    <>
+      <ReadProblem live={read.find(({ problem }) => problem !== null) ?? instance} />
+      {instance.value !== null && (
+        <WaysOut
+          actions={actions}
+          instance={instance.value}
+          absence={member.value?.absence ?? instance.value.absence}
+        />
+      )}
+    </>
+  );
 }

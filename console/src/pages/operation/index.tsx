@@ -22,6 +22,7 @@ import { useManifest } from "../../manifest/use-manifest.ts";
 import { Answers } from "../../widgets/answers.tsx";
 import { Conditions } from "../../widgets/conditions.tsx";
 import { FiveQuestions } from "../../widgets/five-questions.tsx";
+import { instanceOf, useMember } from "../../widgets/instance-reads.ts";
 import { JsonView } from "../../widgets/json-view.tsx";
 import { Elapsed, Moment } from "../../widgets/moment.tsx";
 import { OperationSteps } from "../../widgets/operation-steps.tsx";
@@ -65,28 +66,26 @@ interface OperationViewProps {
 }
 
 function OperationView({ operation, live }: OperationViewProps) {
-  const instance = useLive(
-    `instance:${operation.instance_id}`,
-    (signal) =>
-      call(
-        api.GET("/api/v1/app-instances/{instance_id}", {
-          params: { path: { instance_id: operation.instance_id } },
-          signal,
-        }),
-      ),
-    { on: ({ appinstanceid }) => appinstanceid === operation.instance_id },
-  ).value;
-  const member = useMember(operation);
+  const { instance_id: instanceId, member_id: memberId } = operation;
+  const instanceLive = useLive(...instanceOf(instanceId));
+  const memberLive = useMember(memberId, instanceId);
+  const [instance, member] = [instanceLive.value, memberLive.value];
   const manifest = useManifest(instance?.app_slug ?? null, instance?.app_version ?? null).value;
   const spec = manifest?.manifest.operations.find(({ kind }) => kind === operation.kind) ?? null;
   return (
     <Page title={sentence(operation.kind)}>
-      <ReadProblem live={live} />
-      <FiveQuestions diagnosis={diagnosis(operation, instance, member)} spec={spec} />
+      <ReadProblem
+        live={[live, instanceLive, memberLive].find(({ problem }) => problem !== null) ?? live}
+      />
+      <FiveQuestions
+        diagnosis={diagnosis(operation, instance, member)}
+        spec={spec}
+        about={{ instanceId, memberId }}
+      />
       <WaysOut
         actions={operation.next_actions}
         instance={{
-          id: operation.instance_id,
+          id: instanceId,
           org_id: operation.org_id,
           project_id: operation.project_id,
         }}
@@ -122,22 +121,7 @@ function OperationView({ operation, live }: OperationViewProps) {
 }
 
 function TimelineOf({ correlationId }: { readonly correlationId: string }) {
-  return <TimelineTable live={useTimeline(correlationId)} />;
-}
-
-function useMember(operation: Operation): Schemas["Member"] | null {
-  const id = operation.member_id;
-  return useLive(
-    id === null ? null : `member:${id}`,
-    (signal) =>
-      call(
-        api.GET("/api/v1/app-members/{member_id}", {
-          params: { path: { member_id: id ?? "" } },
-          signal,
-        }),
-      ),
-    { on: ({ appinstanceid }) => appinstanceid === operation.instance_id },
-  ).value;
+  return <TimelineTable timeline={useTimeline(correlationId)} />;
 }
 
 function diagnosis(
