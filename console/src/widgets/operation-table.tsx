@@ -9,8 +9,8 @@ import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
 import { failureText } from "./failure-text.ts";
 import { Elapsed, Moment } from "./moment.tsx";
-import { findable } from "./named.tsx";
-import type { OnMachine } from "./operation-machine.ts";
+import { findable, Named } from "./named.tsx";
+import type { OnMachine, OnMember } from "./operation-machine.ts";
 import { stepTitle } from "./operation-steps.tsx";
 import { Prose } from "./prose.tsx";
 import { Status } from "./status.tsx";
@@ -24,8 +24,10 @@ interface OperationTableProps {
   /** They are of more than one instance. */
   readonly mixed?: boolean;
   /** Where operations are about machines: which; null for one of the whole. */
-  readonly onMachine?: (operation: Operation) => OnMachine | null;
+  readonly onMachine?: (operation: Operation) => OnMachine | OnMember | null;
   readonly filters?: ReactNode;
+  /** Takes those off, while one is on. */
+  readonly widen?: (() => void) | null;
 }
 
 export function OperationTable({
@@ -35,6 +37,7 @@ export function OperationTable({
   mixed = false,
   onMachine,
   filters,
+  widen = null,
 }: OperationTableProps) {
   return (
     <DataTable
@@ -44,7 +47,8 @@ export function OperationTable({
       idOf={({ id }) => id}
       columns={columns(manifest, mixed, onMachine)}
       sortedBy="-requested"
-      {...(filters === undefined ? {} : { filters })}
+      filters={filters}
+      widen={widen}
       empty={<Empty title="No operation">Everything that is asked of an app is listed here.</Empty>}
     />
   );
@@ -126,9 +130,14 @@ function machineColumn(on: NonNullable<OperationTableProps["onMachine"]>): Colum
     header: "Machine",
     cell: (operation) => {
       const found = on(operation);
-      return found && <Thing id={found.allocationId}>{found.name}</Thing>;
+      if (found === null) return null;
+      if ("memberId" in found) return <Named id={found.memberId} />;
+      return <Thing id={found.allocationId}>{found.name}</Thing>;
     },
-    value: (operation) => on(operation)?.name,
+    value: (operation) => {
+      const found = on(operation);
+      return found && ("memberId" in found ? findable(found.memberId) : found.name);
+    },
   };
 }
 

@@ -73,6 +73,7 @@ function InstanceView({ instance, live }: InstanceViewProps) {
     instance,
     manifest,
     members: members.value ?? [],
+    membersKnown: members.value !== null,
     operations,
     machines: machines.value ?? [],
     reading,
@@ -107,7 +108,7 @@ function InstanceView({ instance, live }: InstanceViewProps) {
 }
 
 function Whole(view: InstanceTabProps) {
-  const { instance, members, operations, manifest, machines, reading, onAsk } = view;
+  const { instance, members, membersKnown, operations, manifest, machines, onAsk } = view;
   const [tab, setTab] = useQuery("tab");
   const removal = manifest?.operations.find(({ purpose }) => purpose === "delete") ?? null;
   return (
@@ -136,7 +137,7 @@ function Whole(view: InstanceTabProps) {
           { id: "overview", label: "Overview", content: <OverviewTab {...view} /> },
           {
             id: "members",
-            label: reading ? "Members" : `Members (${members.filter(isThere).length})`,
+            label: membersKnown ? `Members (${members.filter(isThere).length})` : "Members",
             content: <MembersTab {...view} />,
           },
           { id: "operations", label: "History", content: <HistoryTab {...view} /> },

@@ -1,7 +1,6 @@
-/** The members of an instance, one or many to act on at once. */
+/** The members of an instance, one or many to act on at once; those that are no more when asked for. */
 
 import Box from "@cloudscape-design/components/box";
-import Link from "@cloudscape-design/components/link";
 import Toggle from "@cloudscape-design/components/toggle";
 import { useState } from "react";
 import type { Manifest, Member } from "../../api/contract.ts";
@@ -17,19 +16,26 @@ import { findable } from "../../widgets/named.tsx";
 import { Prose } from "../../widgets/prose.tsx";
 import { Thing } from "../../widgets/thing.tsx";
 import { MemberActions } from "./actions.tsx";
+import { useRemovedMembers } from "./read.ts";
 import type { InstanceTabProps } from "./view.ts";
 
-export function MembersTab({ instance, members, manifest, machines, onAsk }: InstanceTabProps) {
+export function MembersTab(view: InstanceTabProps) {
+  const { instance, members, membersKnown, manifest, machines, reading, onAsk } = view;
   const [chosenIds, setChosenIds] = useState<readonly string[]>([]);
   const [removed, setRemoved] = useQuery("removed");
   const nameOf = (id: string) => machineName(machines, id);
-  const shown = members.filter(({ status }) => removed === "1" || status !== "removed");
+  const gone = useRemovedMembers(instance.id, removed === "1");
+  const shown = allOf(members, gone.items ?? []);
   const chosen = shown.filter(({ id }) => chosenIds.includes(id));
   return (
     <DataTable
       name="members"
       title="Members"
-      list={wholeList(shown)}
+      list={{
+        ...(removed === "1" ? gone : wholeList(shown)),
+        items: membersKnown ? shown : null,
+        loading: reading && !membersKnown,
+      }}
       idOf={({ id }) => id}
       columns={columns(manifest, nameOf)}
       sortedBy="machine"
@@ -58,17 +64,25 @@ export function MembersTab({ instance, members, manifest, machines, onAsk }: Ins
   );
 }
 
+/** One that goes just now is read as both. */
+function allOf(there: readonly Member[], gone: readonly Member[]): readonly Member[] {
+  const ids = new Set(gone.map(({ id }) => id));
+  return [...there.filter(({ id }) => !ids.has(id)), ...gone];
+}
+
 function columns(
   manifest: Manifest | null,
   nameOf: (allocationId: string) => string,
 ): readonly Column<Member>[] {
   const machine = ({ allocation_id }: Member) => nameOf(allocation_id);
+  // A machine that was given back is not among those the project holds.
+  const known = (member: Member) => machine(member) !== member.allocation_id;
   return [
     {
       id: "component",
       header: "Component",
       cell: ({ component_key }) => componentTitle(manifest, component_key),
-      value: ({ component_key }) => component_key,
+      value: ({ component_key }) => componentTitle(manifest, component_key),
       rowHeader: true,
     },
     {
@@ -76,13 +90,16 @@ function columns(
       header: "Machine",
       cell: (member) => (
         <>
-          <Link href={`/allocations/${member.allocation_id}`}>{machine(member)}</Link>
+          <Thing id={member.allocation_id}>{known(member) ? machine(member) : undefined}</Thing>
           {member.node && member.node !== machine(member) && (
             <Box color="text-body-secondary">{member.node}</Box>
           )}
         </>
       ),
-      value: (member) => `${machine(member)} ${member.node}`,
+      value: (member) => {
+        const { allocation_id, node } = member;
+        return `${known(member) ? machine(member) : findable(allocation_id)} ${node}`;
+      },
     },
     ...MEMBER_STATE,
     {

@@ -84,12 +84,14 @@ function Current({ operation, manifest, member, machines }: CurrentProps) {
   );
 }
 
-export function HistoryTab({ operations, manifest, members, machines }: InstanceTabProps) {
+export function HistoryTab(view: InstanceTabProps) {
+  const { operations, manifest, members, machines, reading } = view;
+  const read = reading ? null : members;
   return (
     <OperationTable
       list={operations}
       manifest={manifest}
-      onMachine={(operation) => machineOf(operation, members, machines)}
+      onMachine={(operation) => machineOf(operation, read, machines)}
     />
   );
 }

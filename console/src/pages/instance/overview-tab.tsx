@@ -11,8 +11,11 @@ import { useProject, useTenantNames } from "../../app/place.ts";
 import { type Machine, machineName } from "../../forms/use-offers.ts";
 import { billedText } from "../../manifest/billing.ts";
 import { priceOf, priceText } from "../../manifest/price.ts";
+import { Named } from "../../widgets/named.tsx";
+import { NotRead } from "../../widgets/not-read.tsx";
 import { Later, Reading } from "../../widgets/page.tsx";
 import { ManifestPanel } from "../../widgets/panel.tsx";
+import { Thing } from "../../widgets/thing.tsx";
 import { type InstanceTabProps, inOrder } from "./view.ts";
 
 const PICTURE: Panel = {
@@ -30,13 +33,15 @@ const FIRST_PANELS = 2;
 
 /** Whether what stands first calls machines by their names. */
 export function namesMachinesFirst(manifest: Manifest): boolean {
-  return panelsOf(manifest)
-    .slice(0, FIRST_PANELS)
-    .some(({ kind, source }) => kind === "topology" || source === "members");
+  return panelsOf(manifest).slice(0, FIRST_PANELS).some(showsMembers);
+}
+
+function showsMembers({ kind, source }: Panel): boolean {
+  return kind === "topology" || source === "members";
 }
 
 export function OverviewTab(view: InstanceTabProps) {
-  const { instance, members, manifest, operations, machines, reading } = view;
+  const { instance, members, membersKnown, manifest, operations, machines, reading } = view;
   if (manifest === null) return null;
   const allocationName = (id: string) => machineName(machines, id);
   const scene = {
@@ -47,7 +52,14 @@ export function OverviewTab(view: InstanceTabProps) {
     allocationName,
   };
   const drawn = panelsOf(manifest);
-  const draw = (panel: Panel) => <ManifestPanel key={panel.key} panel={panel} scene={scene} />;
+  const draw = (panel: Panel) =>
+    membersKnown || reading || !showsMembers(panel) ? (
+      <ManifestPanel key={panel.key} panel={panel} scene={scene} />
+    ) : (
+      <Container key={panel.key} header={<Header variant="h2">{panel.title}</Header>}>
+        <NotRead />
+      </Container>
+    );
   return (
     <SpaceBetween size="l">
       {drawn.slice(0, FIRST_PANELS).map(draw)}
@@ -92,7 +104,7 @@ function Cost({ instance, members, manifest, machines }: CostProps) {
     found.map(({ allocation }) => allocation),
     found.flatMap(({ sku }) => (sku === null ? [] : [sku])),
   );
-  const owner = project?.id === instance.project_id ? project.display_name : instance.project_id;
+  const { project_id, org_id } = instance;
   return (
     <Container header={<Header variant="h2">Cost and help</Header>}>
       <KeyValuePairs
@@ -101,7 +113,15 @@ function Cost({ instance, members, manifest, machines }: CostProps) {
           { label: "Machines", value: found.length === 0 ? "–" : priceText(price) },
           {
             label: "Paid by",
-            value: `Project ${owner}, tenant ${tenants.get(instance.org_id) ?? instance.org_id}`,
+            value: (
+              <>
+                Project{" "}
+                <Thing id={project_id}>
+                  {project?.id === project_id ? project.display_name : undefined}
+                </Thing>
+                , tenant {tenants.get(org_id) ?? <Named id={org_id} />}
+              </>
+            ),
           },
           {
             label: "Counted",

@@ -3,7 +3,7 @@
 
 import { api, call } from "../../api/client.ts";
 import type { AppInstance, CloudEvent, Manifest, Member, Operation } from "../../api/contract.ts";
-import { pageQuery, readPages } from "../../api/pages.ts";
+import { pageQuery } from "../../api/pages.ts";
 import {
   type ListArguments,
   type LiveList,
@@ -11,12 +11,11 @@ import {
   rowOf,
   useList,
 } from "../../live/use-list.ts";
-import { known, type Live, type LiveArguments, readAhead, useLive } from "../../live/use-live.ts";
+import { known, type Live, readAhead, useLive } from "../../live/use-live.ts";
 import { versionOf } from "../../manifest/use-manifest.ts";
+import { instanceOf, membersOf } from "../../widgets/instance-reads.ts";
 import { failuresStanding, TROUBLED } from "../../widgets/standing.ts";
 import { namesMachinesFirst } from "./overview-tab.tsx";
-
-const MOST_PAGES = 5;
 
 export function useInstance(id: string): Live<AppInstance> {
   return useLive(...instanceOf(id));
@@ -28,6 +27,24 @@ export function useMembers(id: string, later: boolean): Live<readonly Member[]> 
 
 export function useOperations(id: string, later: boolean): LiveList<Operation> {
   return useList(...operationsOf(id, later));
+}
+
+/** Those that are no more, newest first; asked for when somebody wants to see them. */
+export function useRemovedMembers(id: string, wanted: boolean): LiveList<Member> {
+  return useList(
+    wanted ? `removed-members:${id}` : null,
+    (cursor, signal) =>
+      call(
+        api.GET("/api/v1/app-instances/{instance_id}/members", {
+          params: {
+            path: { instance_id: id },
+            query: { status: ["removed"], ...pageQuery(cursor) },
+          },
+          signal,
+        }),
+      ),
+    { on: (event) => concerns(event, id) },
+  );
 }
 
 /** What stands first on the page; of an instance that a list has shown, what it is made from too. */
@@ -50,41 +67,6 @@ export function standsAlone(instance: AppInstance, manifest: Manifest, tab: stri
 }
 
 const CALM: ReadonlySet<string> = new Set(["running", "stopped"]);
-
-function instanceOf(id: string): LiveArguments<AppInstance> {
-  return [
-    `instance:${id}`,
-    (signal) =>
-      call(
-        api.GET("/api/v1/app-instances/{instance_id}", {
-          params: { path: { instance_id: id } },
-          signal,
-        }),
-      ),
-    { on: (event) => concerns(event, id), seed: () => rowOf("instances", id) },
-  ];
-}
-
-function membersOf(id: string, later: boolean): LiveArguments<readonly Member[]> {
-  return [
-    `members:${id}`,
-    async (signal) => {
-      const read = await readPages(
-        (cursor) =>
-          call(
-            api.GET("/api/v1/app-instances/{instance_id}/members", {
-              params: { path: { instance_id: id }, query: pageQuery(cursor) },
-              signal,
-            }),
-          ),
-        MOST_PAGES,
-        signal,
-      );
-      return read.items;
-    },
-    { on: (event) => concerns(event, id), later },
-  ];
-}
 
 function operationsOf(id: string, later: boolean): ListArguments<Operation> {
   return [

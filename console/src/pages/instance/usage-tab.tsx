@@ -8,11 +8,12 @@ import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import Link from "@cloudscape-design/components/link";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { api, call } from "../../api/client.ts";
-import type { AppInstance, Schemas } from "../../api/contract.ts";
+import type { AppInstance, Manifest, Schemas } from "../../api/contract.ts";
 import { useCan } from "../../app/access.ts";
 import { placeOf } from "../../app/place.ts";
 import { wholeList } from "../../live/use-list.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
+import { componentTitle } from "../../manifest/placement.ts";
 import { money } from "../../manifest/price.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
@@ -21,13 +22,12 @@ import { Loaded } from "../../widgets/page.tsx";
 import { elapsed } from "../../widgets/times.ts";
 import { UsageDays } from "../../widgets/usage-days.tsx";
 import { hoursText } from "../../widgets/usage-scale.ts";
-import { sentence } from "../../widgets/words.ts";
 import type { InstanceTabProps } from "./view.ts";
 
 type Usage = Schemas["InstanceUsage"];
 type MachineUsage = Schemas["MachineUsage"];
 
-export function UsageTab({ instance }: InstanceTabProps) {
+export function UsageTab({ instance, manifest }: InstanceTabProps) {
   const may = useCan()("billing.usage.read", placeOf(instance));
   if (!may) {
     return (
@@ -39,10 +39,15 @@ export function UsageTab({ instance }: InstanceTabProps) {
       </Container>
     );
   }
-  return <UsageView instance={instance} />;
+  return <UsageView instance={instance} manifest={manifest} />;
 }
 
-function UsageView({ instance }: { readonly instance: AppInstance }) {
+interface UsageViewProps {
+  readonly instance: AppInstance;
+  readonly manifest: Manifest | null;
+}
+
+function UsageView({ instance, manifest }: UsageViewProps) {
   const usage = useUsage(instance.id);
   return (
     <Loaded live={usage}>
@@ -55,7 +60,7 @@ function UsageView({ instance }: { readonly instance: AppInstance }) {
             description="Each counts while this instance holds it; members that share one pay it once."
             list={wholeList(used.machines)}
             idOf={({ allocation_id }) => allocation_id}
-            columns={COLUMNS}
+            columns={columns(manifest)}
             empty={
               <Empty title="No machine counted yet">
                 Counting begins when the deploy has taken its machines, and ends when they are given
@@ -124,58 +129,62 @@ function Whole({ used }: { readonly used: Usage }) {
   );
 }
 
-const COLUMNS: readonly Column<MachineUsage>[] = [
-  {
-    id: "machine",
-    header: "Machine",
-    cell: ({ allocation_id, name, sku }) => (
-      <>
-        <Link href={`/allocations/${allocation_id}`}>{name}</Link>
-        <Box color="text-body-secondary">{sku}</Box>
-      </>
-    ),
-    value: ({ name }) => name,
-    rowHeader: true,
-  },
-  {
-    id: "components",
-    header: "Carries",
-    cell: ({ components }) => components.map(sentence).join(", "),
-    value: ({ components }) => components.join(" "),
-  },
-  {
-    id: "held",
-    header: "Held",
-    cell: ({ held_until, open }) =>
-      held_until === null ? open ? "Now" : "Not counted now" : <Moment at={held_until} />,
-    value: ({ held_until }) => held_until ?? "",
-  },
-  {
-    id: "hours",
-    header: "Hours",
-    cell: (one) => hoursText(Number(one.hours)),
-    value: (one) => Number(one.hours),
-  },
-  {
-    id: "gpu_hours",
-    header: "GPU hours",
-    cell: ({ gpu_hours }) => (Number(gpu_hours) === 0 ? null : hoursText(Number(gpu_hours))),
-    value: ({ gpu_hours }) => Number(gpu_hours),
-  },
-  {
-    id: "price",
-    header: "Per hour now",
-    cell: ({ price_per_hour, currency }) =>
-      price_per_hour && currency ? money(Number(price_per_hour), currency) : null,
-    value: ({ price_per_hour }) => Number(price_per_hour ?? 0),
-  },
-  {
-    id: "amount",
-    header: "Cost",
-    cell: ({ amount, currency }) => (amount && currency ? money(Number(amount), currency) : null),
-    value: ({ amount }) => Number(amount ?? 0),
-  },
-];
+function columns(manifest: Manifest | null): readonly Column<MachineUsage>[] {
+  const carried = ({ components }: MachineUsage) =>
+    components.map((key) => componentTitle(manifest, key)).join(", ");
+  return [
+    {
+      id: "machine",
+      header: "Machine",
+      cell: ({ allocation_id, name, sku }) => (
+        <>
+          <Link href={`/allocations/${allocation_id}`}>{name}</Link>
+          <Box color="text-body-secondary">{sku}</Box>
+        </>
+      ),
+      value: ({ name }) => name,
+      rowHeader: true,
+    },
+    {
+      id: "components",
+      header: "Carries",
+      cell: carried,
+      value: carried,
+    },
+    {
+      id: "held",
+      header: "Held",
+      cell: ({ held_until, open }) =>
+        held_until === null ? open ? "Now" : "Not counted now" : <Moment at={held_until} />,
+      value: ({ held_until }) => held_until ?? "",
+    },
+    {
+      id: "hours",
+      header: "Hours",
+      cell: (one) => hoursText(Number(one.hours)),
+      value: (one) => Number(one.hours),
+    },
+    {
+      id: "gpu_hours",
+      header: "GPU hours",
+      cell: ({ gpu_hours }) => (Number(gpu_hours) === 0 ? null : hoursText(Number(gpu_hours))),
+      value: ({ gpu_hours }) => Number(gpu_hours),
+    },
+    {
+      id: "price",
+      header: "Per hour now",
+      cell: ({ price_per_hour, currency }) =>
+        price_per_hour && currency ? money(Number(price_per_hour), currency) : null,
+      value: ({ price_per_hour }) => Number(price_per_hour ?? 0),
+    },
+    {
+      id: "amount",
+      header: "Cost",
+      cell: ({ amount, currency }) => (amount && currency ? money(Number(amount), currency) : null),
+      value: ({ amount }) => Number(amount ?? 0),
+    },
+  ];
+}
 
 function sums(amounts: Usage["amounts"]): string {
   return amounts.map(({ amount, currency }) => money(Number(amount), currency)).join(", ") || "–";

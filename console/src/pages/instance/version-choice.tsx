@@ -5,7 +5,8 @@ import FormField from "@cloudscape-design/components/form-field";
 import Select from "@cloudscape-design/components/select";
 import { api, call } from "../../api/client.ts";
 import type { AppInstance, OperationSpec, Schemas } from "../../api/contract.ts";
-import { useLive } from "../../live/use-live.ts";
+import type { Problem } from "../../api/problem.ts";
+import { type Live, useLive } from "../../live/use-live.ts";
 import { sentence } from "../../widgets/words.ts";
 
 interface VersionChoiceProps {
@@ -28,6 +29,7 @@ export function VersionChoice({ instance, version, onChange }: VersionChoiceProp
       }),
     ),
   );
+  const { loading, problem, readNow } = app;
   const options = (app.value?.versions ?? [])
     .filter((one) => one.version !== app_version)
     .map(option);
@@ -35,17 +37,30 @@ export function VersionChoice({ instance, version, onChange }: VersionChoiceProp
     <FormField
       label="Version"
       description={`${app_version} runs now.`}
-      errorText={options.length === 0 && !app.loading ? "There is no other version." : null}
+      errorText={options.length === 0 && !loading && noneText(problem)}
     >
       <Select
         options={options}
         selectedOption={options.find(({ value }) => value === version) ?? null}
         onChange={({ detail }) => onChange(detail.selectedOption.value ?? null)}
-        statusType={app.loading ? "loading" : "finished"}
+        statusType={statusOf(app)}
+        loadingText="Reading"
+        errorText={problem?.title ?? ""}
+        recoveryText="Read again"
+        onLoadItems={() => problem !== null && readNow()}
         placeholder="Choose a version"
       />
     </FormField>
   );
+}
+
+function noneText(problem: Problem | null): string {
+  return problem === null ? "There is no other version." : "The versions could not be read.";
+}
+
+function statusOf({ loading, problem }: Live<unknown>) {
+  if (problem !== null) return "error";
+  return loading ? "loading" : "finished";
 }
 
 function option(one: Schemas["ProjectAppVersion"]) {

@@ -7,7 +7,9 @@ import type { Asking } from "./actions.tsx";
 
 export interface InstanceTabProps {
   readonly instance: AppInstance;
+  /** None where they could not be read. */
   readonly members: readonly Member[];
+  readonly membersKnown: boolean;
   readonly manifest: Manifest | null;
   readonly operations: LiveList<Operation>;
   /** What the project holds: the machines under the members are among them. */

@@ -6,13 +6,13 @@ import ProgressBar from "@cloudscape-design/components/progress-bar";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { api, call } from "../../api/client.ts";
 import type { Operation, Schemas } from "../../api/contract.ts";
-import { pageQuery } from "../../api/pages.ts";
 import { placeOf, useProjectOf } from "../../app/place.ts";
 import type { PageProps } from "../../app/router.tsx";
 import { useMachines } from "../../forms/use-offers.ts";
 import { wholeList } from "../../live/use-list.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
-import { machineOf, type OnMachine } from "../../widgets/operation-machine.ts";
+import { membersOf } from "../../widgets/instance-reads.ts";
+import { machineOf, type OnMachine, type OnMember } from "../../widgets/operation-machine.ts";
 import { OperationTable } from "../../widgets/operation-table.tsx";
 import { Loaded, Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
@@ -79,20 +79,9 @@ function Group({ group }: { readonly group: Schemas["OperationGroup"] }) {
 /** Which machine each operation of a group is about. */
 function useMachinesOf(
   group: Schemas["OperationGroup"],
-): (operation: Operation) => OnMachine | null {
+): (operation: Operation) => OnMachine | OnMember | null {
   const machines = useMachines(placeOf(group), true).value ?? [];
-  const members = useLive(
-    `group-members:${group.instance_id}`,
-    async (signal) => {
-      const read = await call(
-        api.GET("/api/v1/app-instances/{instance_id}/members", {
-          params: { path: { instance_id: group.instance_id }, query: pageQuery(null) },
-          signal,
-        }),
-      );
-      return read.items;
-    },
-    { on: ({ appinstanceid }) => appinstanceid === group.instance_id, later: true },
-  ).value;
-  return (operation) => machineOf(operation, members ?? [], machines);
+  const members = useLive(...membersOf(group.instance_id, true));
+  const read = members.loading ? null : (members.value ?? []);
+  return (operation) => machineOf(operation, read, machines);
 }

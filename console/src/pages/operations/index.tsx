@@ -48,6 +48,7 @@ export default function OperationsPage({ params }: PageProps) {
       <OperationTable
         list={list}
         mixed
+        widen={status === null ? null : () => setWanted("")}
         filters={
           <Select
             options={options}
