@@ -1,32 +1,20 @@
 /** The members of an instance that sit on an allocation. */
 
 import Link from "@cloudscape-design/components/link";
-import { api, call } from "../../api/client.ts";
 import type { Member } from "../../api/contract.ts";
-import { pageQuery } from "../../api/pages.ts";
-import { type LiveList, useList } from "../../live/use-list.ts";
+import { type LiveList, wholeList } from "../../live/use-list.ts";
+import { useLive } from "../../live/use-live.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
+import { membersOf } from "../../widgets/instance-reads.ts";
 import { MEMBER_STATE } from "../../widgets/member-columns.tsx";
 import { sentence } from "../../widgets/words.ts";
 
 /** Nothing is read of an allocation that is free. */
 export function useBoundMembers(instanceId: string | null, allocationId: string): LiveList<Member> {
-  const list = useList(
-    instanceId === null ? null : `bound:${instanceId}`,
-    (cursor, signal) =>
-      call(
-        api.GET("/api/v1/app-instances/{instance_id}/members", {
-          params: { path: { instance_id: instanceId ?? "" }, query: pageQuery(cursor) },
-          signal,
-        }),
-      ),
-    { on: ({ appinstanceid }) => appinstanceid === instanceId },
-  );
-  const items = list.items?.filter(
-    ({ allocation_id, status }) => allocation_id === allocationId && status !== "removed",
-  );
-  return { ...list, items: items ?? null };
+  const { value, ...live } = useLive(...membersOf(instanceId));
+  const items = value?.filter(({ allocation_id }) => allocation_id === allocationId) ?? null;
+  return { ...wholeList(items), ...live };
 }
 
 export function BoundMembers({ list }: { readonly list: LiveList<Member> }) {

@@ -13,6 +13,7 @@ import { placeOf } from "../../app/place.ts";
 import { FormDialog } from "../../forms/form-dialog.tsx";
 import { objectOf } from "../../forms/own-schemas.ts";
 import { useList } from "../../live/use-list.ts";
+import { useAtTime } from "../../live/use-now.ts";
 import { CopyBlock } from "../../widgets/copy.tsx";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
@@ -177,8 +178,8 @@ const COLUMNS: readonly Column<Grant>[] = [
   {
     id: "state",
     header: "Status",
-    cell: (grant) => <Status word={stateOf(grant)} />,
-    value: stateOf,
+    cell: (grant) => <State grant={grant} />,
+    value: (grant) => stateOf(grant, Date.now()),
   },
   {
     id: "ends",
@@ -188,20 +189,37 @@ const COLUMNS: readonly Column<Grant>[] = [
   },
 ];
 
-function stateOf({ revoked_at, valid_before }: Grant): string {
+/** It ends by the clock: nothing that is read says so. */
+function useGrantState(grant: Grant): string {
+  return useAtTime((now) => stateOf(grant, now));
+}
+
+function stateOf({ revoked_at, valid_before }: Grant, now: number): string {
   if (revoked_at !== null) return "revoked";
-  return Date.parse(valid_before) < Date.now() ? "expired" : "active";
+  return Date.parse(valid_before) < now ? "expired" : "active";
+}
+
+interface GrantProps {
+  readonly grant: Grant;
+}
+
+function State({ grant }: GrantProps) {
+  return <Status word={useGrantState(grant)} />;
 }
 
 function endColumn(end: (grant: Grant) => void): Column<Grant> {
   return {
     id: "end",
     header: "End",
-    cell: (grant) =>
-      stateOf(grant) === "active" && (
-        <Button variant="inline-link" onClick={() => end(grant)}>
-          End now
-        </Button>
-      ),
+    cell: (grant) => <EndNow grant={grant} onEnd={() => end(grant)} />,
   };
+}
+
+function EndNow({ grant, onEnd }: GrantProps & { readonly onEnd: () => void }) {
+  if (useGrantState(grant) !== "active") return <Box color="text-body-secondary">–</Box>;
+  return (
+    <Button variant="inline-link" onClick={onEnd}>
+      End now
+    </Button>
+  );
 }

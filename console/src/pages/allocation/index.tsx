@@ -22,6 +22,7 @@ import { gpusText, money, skuText } from "../../manifest/price.ts";
 import { AllocationStatus } from "../../widgets/allocation-table.tsx";
 import { Copy, CopyBlock } from "../../widgets/copy.tsx";
 import { Moment } from "../../widgets/moment.tsx";
+import { Named } from "../../widgets/named.tsx";
 import { Later, Loaded, Page, ReadProblem } from "../../widgets/page.tsx";
 import { Thing } from "../../widgets/thing.tsx";
 import { BoundMembers, useBoundMembers } from "./bound-members.tsx";
@@ -136,11 +137,8 @@ function Machine({ allocation }: { readonly allocation: Allocation }) {
             label: "Held by",
             value: (
               <>
-                Project{" "}
-                <Thing id={allocation.project_id}>
-                  {project?.display_name ?? allocation.project_id}
-                </Thing>
-                , tenant {tenants.get(allocation.org_id) ?? allocation.org_id}
+                Project <Thing id={allocation.project_id}>{project?.display_name}</Thing>, tenant{" "}
+                {tenants.get(allocation.org_id) ?? <Named id={allocation.org_id} />}
               </>
             ),
           },
