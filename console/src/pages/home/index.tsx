@@ -30,13 +30,14 @@ export default function HomePage() {
     <Page title={`Hello, ${name}`}>
       <ReadProblem live={projects} />
       {project !== null && <ProjectHome project={project} />}
-      {project === null && !projects.loading && <NoProject />}
+      {projects.value?.length === 0 && <NoProject />}
     </Page>
   );
 }
 
 function ProjectHome({ project }: { readonly project: Project }) {
-  const { needs, open, instances, live } = useAttention(project.id);
+  const live = useAttention(project.id);
+  const found = live.value;
   return (
     <SpaceBetween size="l">
       <ReadProblem live={live} />
@@ -44,7 +45,7 @@ function ProjectHome({ project }: { readonly project: Project }) {
         name="attention"
         title="Needs attention"
         description={`In ${project.display_name}.`}
-        list={{ ...wholeList(needs), loading: live.loading }}
+        list={{ ...wholeList(found?.needs ?? null), loading: live.loading }}
         idOf={({ key }) => key}
         columns={[
           {
@@ -81,12 +82,14 @@ function ProjectHome({ project }: { readonly project: Project }) {
           </Empty>
         }
       />
-      {open.length > 0 && <OperationTable list={wholeList(open)} title="Under way" mixed />}
-      {!live.loading &&
-        (instances.length === 0 ? (
+      {found !== null && found.open.length > 0 && (
+        <OperationTable list={wholeList(found.open)} title="Under way" mixed />
+      )}
+      {found !== null &&
+        (found.instances.length === 0 ? (
           <FirstSteps project={project} />
         ) : (
-          <Running project={project} instances={instances} />
+          <Running project={project} instances={found.instances} />
         ))}
     </SpaceBetween>
   );

@@ -26,20 +26,21 @@ interface Found {
 }
 
 const MOST_PAGES = 10;
-const NOTHING: Found = { needs: [], open: [], instances: [] };
+/** The states of a member that nobody leaves as they are. */
+const UNWELL: Member["status"][] = ["degraded", "failed", "cleanup_blocked"];
 
-export function useAttention(projectId: string): Found & { readonly live: Live<Found> } {
-  const live = useLive(`attention:${projectId}`, (signal) => readAttention(projectId, signal), {
+export function useAttention(projectId: string): Live<Found> {
+  return useLive(`attention:${projectId}`, (signal) => readAttention(projectId, signal), {
     on: ({ type }) => type.startsWith("apps.") || type.startsWith("capacity."),
   });
-  return { ...(live.value ?? NOTHING), live };
 }
 
 async function readAttention(projectId: string, signal: AbortSignal): Promise<Found> {
   const [instances, failed, open, allocations] = await Promise.all([
     readInstances(projectId, signal),
-    readOperations(projectId, ["failed"], signal),
-    readOperations(projectId, UNDER_WAY, signal),
+    // The newest: of an older failure that still stands its instance tells by a condition.
+    readOperations({ projectId, status: ["failed"], pages: 1 }, signal),
+    readOperations({ projectId, status: UNDER_WAY, pages: MOST_PAGES }, signal),
     readAllocations(projectId, signal),
   ]);
   const live = new Map(instances.map((one) => [one.id, one]));
@@ -79,16 +80,27 @@ async function readInstances(
   return read.items;
 }
 
-/** The newest: of an older failure that still stands its instance tells by a condition. */
+interface WantedOperations {
+  readonly projectId: string;
+  readonly status: Operation["status"][];
+  readonly pages: number;
+}
+
 async function readOperations(
-  projectId: string,
-  status: Operation["status"][],
+  { projectId, status, pages }: WantedOperations,
   signal: AbortSignal,
 ): Promise<readonly Operation[]> {
   const path = { project_id: projectId };
-  const query = { status, ...pageQuery(null) };
-  const read = await call(
-    api.GET("/api/v1/projects/{project_id}/operations", { params: { path, query }, signal }),
+  const read = await readPages(
+    (cursor) =>
+      call(
+        api.GET("/api/v1/projects/{project_id}/operations", {
+          params: { path, query: { status, ...pageQuery(cursor) } },
+          signal,
+        }),
+      ),
+    pages,
+    signal,
   );
   return read.items;
 }
@@ -99,28 +111,46 @@ async function readAllocations(
   signal: AbortSignal,
 ): Promise<readonly Allocation[]> {
   const status = HELD.filter((word) => TROUBLED.has(word));
-  const query = { project_id: projectId, status, ...pageQuery(null) };
-  const read = await call(api.GET("/api/v1/allocations", { params: { query }, signal }));
+  const read = await readPages(
+    (cursor) =>
+      call(
+        api.GET("/api/v1/allocations", {
+          params: { query: { project_id: projectId, status, ...pageQuery(cursor) } },
+          signal,
+        }),
+      ),
+    MOST_PAGES,
+    signal,
+  );
   return read.items;
 }
 
-/** The members of those instances alone in which an operation on a member failed. */
+/** The members that are not well, of those instances alone in which an operation on a member failed. */
 async function readMembersOf(
   failed: readonly Operation[],
   signal: AbortSignal,
 ): Promise<readonly Member[]> {
   const about = failed.filter(({ member_id }) => member_id !== null);
   const read = await Promise.all(
-    [...new Set(about.map(({ instance_id }) => instance_id))].map((instance_id) =>
+    [...new Set(about.map(({ instance_id }) => instance_id))].map((id) => readUnwell(id, signal)),
+  );
+  return read.flat();
+}
+
+async function readUnwell(instanceId: string, signal: AbortSignal): Promise<readonly Member[]> {
+  const path = { instance_id: instanceId };
+  const read = await readPages(
+    (cursor) =>
       call(
         api.GET("/api/v1/app-instances/{instance_id}/members", {
-          params: { path: { instance_id }, query: pageQuery(null) },
+          params: { path, query: { status: UNWELL, ...pageQuery(cursor) } },
           signal,
         }),
       ),
-    ),
+    MOST_PAGES,
+    signal,
   );
-  return read.flatMap(({ items }) => items);
+  return read.items;
 }
 
 function troubled({ status, health, conditions }: AppInstance): boolean {
