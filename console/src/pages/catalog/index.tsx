@@ -19,6 +19,7 @@ import { placeOf, useProject } from "../../app/place.ts";
 import { type PageProps, useQuery } from "../../app/router.tsx";
 import { useList } from "../../live/use-list.ts";
 import { Empty } from "../../widgets/empty.tsx";
+import { NotRead } from "../../widgets/not-read.tsx";
 import { Page, ReadProblem } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
 
@@ -45,7 +46,7 @@ export default function CatalogPage({ params }: PageProps) {
     { on: ({ type }) => type.startsWith("catalog.") || type.startsWith("policy.") },
   );
   const [page, setPage] = useState(1);
-  const shown = (apps.items ?? []).filter((app) => matches(app, text));
+  const shown = (apps.items ?? []).filter((app) => matches(app, text)).sort(byChoice);
   const pages = Math.max(1, Math.ceil(shown.length / PAGE_SIZE));
   const current = Math.min(page, pages);
 
@@ -69,11 +70,17 @@ export default function CatalogPage({ params }: PageProps) {
               filteringText={text}
               filteringPlaceholder="Find an app"
               filteringAriaLabel="Find an app"
-              onChange={({ detail }) => setText(detail.filteringText)}
+              onChange={({ detail }) => {
+                setText(detail.filteringText);
+                setPage(1);
+              }}
             />
             <Toggle
               checked={all === "1"}
-              onChange={({ detail }) => setAll(detail.checked ? "1" : "")}
+              onChange={({ detail }) => {
+                setAll(detail.checked ? "1" : "");
+                setPage(1);
+              }}
             >
               Also what cannot be deployed here
             </Toggle>
@@ -110,7 +117,7 @@ export default function CatalogPage({ params }: PageProps) {
             { id: "deploy", content: (app) => <Deploy app={app} projectId={projectId} /> },
           ],
         }}
-        empty={<NothingEntitled filtered={text !== ""} />}
+        empty={apps.items === null ? <NotRead /> : <NothingEntitled filtered={text !== ""} />}
       />
     </Page>
   );
@@ -160,6 +167,14 @@ function NothingEntitled({ filtered }: { readonly filtered: boolean }) {
       The platform entitles a tenant to an app, and the tenant's administrator entitles projects.
       Switch on “Also what cannot be deployed here” to see what is missing.
     </Empty>
+  );
+}
+
+/** What can be deployed first, each part by name. */
+function byChoice(one: ProjectApp, other: ProjectApp): number {
+  const available = Number(other.available) - Number(one.available);
+  return (
+    available || one.display_name.localeCompare(other.display_name, undefined, { numeric: true })
   );
 }
 
