@@ -3,16 +3,17 @@
 
 import { useEffect } from "react";
 import { api, call } from "../api/client.ts";
-import type { Place, Schemas } from "../api/contract.ts";
-import { pageQuery, readPages } from "../api/pages.ts";
+import type { CloudEvent, Place, Schemas } from "../api/contract.ts";
+import { type Pages, pageQuery, readPages } from "../api/pages.ts";
 import { createStore, useStore } from "../live/store.ts";
-import { type Live, useLive } from "../live/use-live.ts";
+import { type Live, type LiveArguments, useLive } from "../live/use-live.ts";
 import { session } from "./session.ts";
 
 export type Project = Schemas["Project"];
 
 const KEY = "gpuaas.project";
 const MOST_PAGES = 5;
+const NONE: Pages<Project> = { items: [], more: false };
 
 /** The id of the chosen project; it may be one the person can no longer see. */
 export const chosenProject = createStore<string | null>(remembered());
@@ -26,19 +27,22 @@ export function chooseProject(projectId: string): void {
   }
 }
 
-/** Every project in reach, for the switcher and for names. */
+/** The projects in reach, for the switcher and for names. */
 export function useProjects(): Live<readonly Project[]> {
-  const signedIn = useStore(session).kind === "signed_in";
-  return useLive(signedIn ? "projects" : null, readProjects, {
-    on: ({ type }) => type.startsWith("identity.project"),
-  });
+  const live = useProjectPages();
+  return { ...live, value: live.value?.items ?? null };
 }
 
 /** The project that is worked in: the chosen one, or the first in reach. */
 export function useProject(): Project | null {
   const chosen = useStore(chosenProject);
-  const projects = useProjects().value ?? [];
-  return projects.find(({ id }) => id === chosen) ?? projects[0] ?? null;
+  const { items, more } = useProjectPages().value ?? NONE;
+  const listed = items.find(({ id }) => id === chosen);
+  // Who reaches more than are listed may work in one of the others, and is taken to no other before that is known.
+  const other = useLive(...projectOf(listed === undefined && more ? chosen : null));
+  if (listed !== undefined) return listed;
+  if (more && chosen !== null && other.loading) return null;
+  return other.value?.active ? other.value : (items[0] ?? null);
 }
 
 /** A link into another project, or to something of it, moves the person there. */
@@ -79,13 +83,36 @@ export function useTenantNames(): ReadonlyMap<string, string> {
   return names;
 }
 
-async function readProjects(signal: AbortSignal): Promise<readonly Project[]> {
+function useProjectPages(): Live<Pages<Project>> {
+  const signedIn = useStore(session).kind === "signed_in";
+  return useLive(signedIn ? "projects" : null, readProjects, { on: aboutProjects });
+}
+
+async function readProjects(signal: AbortSignal): Promise<Pages<Project>> {
   const read = await readPages(
     (cursor) => call(api.GET("/api/v1/projects", { params: { query: pageQuery(cursor) }, signal })),
     MOST_PAGES,
     signal,
   );
-  return read.items.filter(({ active }) => active);
+  return { ...read, items: read.items.filter(({ active }) => active) };
+}
+
+function projectOf(id: string | null): LiveArguments<Project> {
+  return [
+    id === null ? null : `project:${id}`,
+    (signal) =>
+      call(
+        api.GET("/api/v1/projects/{project_id}", {
+          params: { path: { project_id: id ?? "" } },
+          signal,
+        }),
+      ),
+    { on: aboutProjects },
+  ];
+}
+
+function aboutProjects({ type }: CloudEvent): boolean {
+  return type.startsWith("identity.project");
 }
 
 function remembered(): string | null {
