@@ -131,7 +131,11 @@ function CredentialDialog({ projectId, dialog, onClose }: CredentialDialogProps)
             }),
           )
         }
-      />
+      >
+        The new key takes over at once, under an id of its own; the old one is deleted and cannot be
+        delivered any more. Let the machines trust the new one first, and choose it again wherever
+        the old one is chosen.
+      </FormDialog>
     );
   }
   return (

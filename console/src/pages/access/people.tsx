@@ -1,6 +1,7 @@
 /** The people of a project, with the roles they hold here or in the tenant. */
 
 import SpaceBetween from "@cloudscape-design/components/space-between";
+import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import { api, call } from "../../api/client.ts";
 import type { Place, Schemas } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
@@ -50,6 +51,13 @@ const COLUMNS: readonly Column<Person>[] = [
     rowHeader: true,
   },
   { id: "email", header: "Email", cell: ({ email }) => email, value: ({ email }) => email },
+  {
+    id: "active",
+    header: "Active",
+    cell: ({ active }) =>
+      active ? "Yes" : <StatusIndicator type="stopped">Shut out</StatusIndicator>,
+    value: ({ active }) => (active ? "yes" : "shut out"),
+  },
   {
     id: "roles",
     header: "Roles",

@@ -43,7 +43,11 @@ export default function ServiceAccountPage({ params }: PageProps) {
   );
   useProjectOf(account.value);
   return (
-    <Page title={account.value?.name ?? "Service account"} description={account.value?.description}>
+    <Page
+      title={account.value?.name ?? "Service account"}
+      description={account.value?.description}
+      actions={account.value && <Switch account={account.value} />}
+    >
       <Loaded live={account}>
         {(found) => (
           <SpaceBetween size="l">
@@ -70,6 +74,39 @@ export default function ServiceAccountPage({ params }: PageProps) {
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** Takes the account its access, or gives it back. */
+function Switch({ account }: { readonly account: Account }) {
+  const manages = useCan()("identity.service_account.manage", placeOf(account));
+  const [asking, setAsking] = useState(false);
+  if (!manages) return null;
+  const text = account.active ? "Deactivate" : "Activate again";
+  return (
+    <>
+      <Button onClick={() => setAsking(true)}>{text}</Button>
+      {asking && (
+        <FormDialog
+          title={`${text} ${account.name}?`}
+          submitText={text}
+          onClose={() => setAsking(false)}
+          submit={(_, key) =>
+            call(
+              api.PATCH("/api/v1/service-accounts/{account_id}", {
+                params: { path: { account_id: account.id } },
+                body: { active: !account.active },
+                headers: { "Idempotency-Key": key, "If-Match": `"${account.revision}"` },
+              }),
+            )
+          }
+        >
+          {account.active
+            ? "It loses its access at once: its keys, and every token made from them, let nobody in. A controller that signs in as it takes up no more work, and what it has begun stands still. Its keys and roles stay, for when it is activated again."
+            : "Its keys that have not ended let in again, with the roles it still holds."}
+        </FormDialog>
+      )}
+    </>
   );
 }
 
