@@ -10,14 +10,18 @@ import { sessionRead } from "../app/session.ts";
 import { FormDialog } from "../forms/form-dialog.tsx";
 import { choice, objectOf } from "../forms/own-schemas.ts";
 import { useList } from "../live/use-list.ts";
-import { useLive } from "../live/use-live.ts";
+import { type Live, useLive } from "../live/use-live.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { Empty } from "./empty.tsx";
 import { Moment } from "./moment.tsx";
+import { ReadDialog } from "./read-dialog.tsx";
 import { Thing } from "./thing.tsx";
 import { sentence } from "./words.ts";
 
 type Binding = Schemas["RoleBinding"];
+type Role = Schemas["Role"];
+
+const GIVE = "Give a role";
 
 interface BindingTableProps {
   readonly place: Place;
@@ -53,7 +57,7 @@ export function BindingTable({ place, title = "Roles" }: BindingTableProps) {
         list={list}
         idOf={({ id }) => id}
         columns={[...COLUMNS, ...(manages ? [takeColumn(setTaking)] : [])]}
-        actions={manages && <Button onClick={() => setGiving(true)}>Give a role</Button>}
+        actions={manages && <Button onClick={() => setGiving(true)}>{GIVE}</Button>}
         empty={
           <Empty title="Nobody holds a role here">
             Give somebody a role by their email address.
@@ -89,8 +93,18 @@ interface GiveRoleProps {
 }
 
 function GiveRole({ place, onClose }: GiveRoleProps) {
-  const roles = useRoles(place.org_id);
-  if (roles === null) return null;
+  return (
+    <ReadDialog title={GIVE} live={useRoles(place.org_id)} onClose={onClose}>
+      {(roles) => <GiveOneOf roles={roles} place={place} onClose={onClose} />}
+    </ReadDialog>
+  );
+}
+
+interface GiveOneOfProps extends GiveRoleProps {
+  readonly roles: readonly Role[];
+}
+
+function GiveOneOf({ roles, place, onClose }: GiveOneOfProps) {
   const schema = objectOf(
     {
       email: {
@@ -119,7 +133,7 @@ function GiveRole({ place, onClose }: GiveRoleProps) {
   );
   return (
     <FormDialog
-      title="Give a role"
+      title={GIVE}
       submitText="Give it"
       schema={schema}
       onClose={onClose}
@@ -148,7 +162,7 @@ export function scopeOf({ org_id, project_id }: Place): Scope {
   return org_id === null ? { kind: "platform" } : { kind: "tenant", org_id };
 }
 
-export function useRoles(orgId: string | null): readonly Schemas["Role"][] | null {
+export function useRoles(orgId: string | null): Live<readonly Role[]> {
   return useLive(`roles:${orgId ?? ""}`, async (signal) => {
     const read = await readPages(
       (cursor) =>
@@ -164,7 +178,7 @@ export function useRoles(orgId: string | null): readonly Schemas["Role"][] | nul
       signal,
     );
     return read.items;
-  }).value;
+  });
 }
 
 const COLUMNS: readonly Column<Binding>[] = [

@@ -14,9 +14,12 @@ import { useRoles } from "../../widgets/bindings.tsx";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
+import { ReadDialog } from "../../widgets/read-dialog.tsx";
 import { sentence } from "../../widgets/words.ts";
 
 type Account = Schemas["ServiceAccount"];
+
+const MAKE = "Make a service account";
 
 export function ServiceAccounts({ place }: { readonly place: Place }) {
   const projectId = place.project_id ?? "";
@@ -34,7 +37,7 @@ export function ServiceAccounts({ place }: { readonly place: Place }) {
     { on: ({ type }) => type.startsWith("identity.service_account") },
   );
   const make = can("identity.service_account.manage", place) && (
-    <Button onClick={() => setMaking(true)}>Make a service account</Button>
+    <Button onClick={() => setMaking(true)}>{MAKE}</Button>
   );
   return (
     <>
@@ -63,11 +66,21 @@ interface NewAccountProps {
 }
 
 function NewAccount({ place, onClose }: NewAccountProps) {
-  const roles = useRoles(place.org_id);
-  if (roles === null) return null;
+  return (
+    <ReadDialog title={MAKE} live={useRoles(place.org_id)} onClose={onClose}>
+      {(roles) => <MakeAccount roles={roles} place={place} onClose={onClose} />}
+    </ReadDialog>
+  );
+}
+
+interface MakeAccountProps extends NewAccountProps {
+  readonly roles: readonly Schemas["Role"][];
+}
+
+function MakeAccount({ roles, place, onClose }: MakeAccountProps) {
   return (
     <FormDialog
-      title="Make a service account"
+      title={MAKE}
       submitText="Make it"
       onClose={onClose}
       schema={objectOf(

@@ -4,7 +4,7 @@ import Button from "@cloudscape-design/components/button";
 import Toggle from "@cloudscape-design/components/toggle";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
-import type { JsonObject, Sku } from "../../api/contract.ts";
+import type { JsonObject, Schemas, Sku } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
 import { HELD } from "../../api/states.ts";
 import { useCan } from "../../app/access.ts";
@@ -19,6 +19,10 @@ import { money, skuText } from "../../manifest/price.ts";
 import { AllocationTable } from "../../widgets/allocation-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Page } from "../../widgets/page.tsx";
+import { ReadDialog } from "../../widgets/read-dialog.tsx";
+import { readRegions } from "../../widgets/regions.ts";
+
+const GET = "Get an allocation";
 
 export default function AllocationsPage({ params }: PageProps) {
   const projectId = params.project_id ?? "";
@@ -26,7 +30,7 @@ export default function AllocationsPage({ params }: PageProps) {
   const can = useCan();
   const [released, setReleased] = useQuery("released");
   const [open, setOpen] = useState(false);
-  const skus = useLive("skus", readSkus).value ?? [];
+  const skus = useLive("skus", readSkus);
   const list = useList(
     `allocations:${projectId}:${released}`,
     (cursor, signal) =>
@@ -47,12 +51,13 @@ export default function AllocationsPage({ params }: PageProps) {
   const items =
     list.items?.map((allocation) => ({
       allocation,
-      sku: skus.find(({ name }) => name === allocation.sku) ?? null,
+      sku: skus.value?.find(({ name }) => name === allocation.sku) ?? null,
     })) ?? null;
   const place = { org_id: project?.org_id ?? null, project_id: projectId };
-  const get = can("capacity.allocation.create", place) && (
-    <Button onClick={() => setOpen(true)}>Get an allocation</Button>
-  );
+  const gets = can("capacity.allocation.create", place);
+  const regions = useLive(gets ? "regions" : null, readRegions, { later: true });
+  const close = () => setOpen(false);
+  const get = gets && <Button onClick={() => setOpen(true)}>{GET}</Button>;
   return (
     <Page
       title="Allocations"
@@ -75,7 +80,22 @@ export default function AllocationsPage({ params }: PageProps) {
           </Empty>
         }
       />
-      {open && <NewAllocation projectId={projectId} skus={skus} onClose={() => setOpen(false)} />}
+      {open && (
+        <ReadDialog title={GET} live={skus} onClose={close}>
+          {(kinds) => (
+            <ReadDialog title={GET} live={regions} onClose={close}>
+              {(places) => (
+                <NewAllocation
+                  projectId={projectId}
+                  skus={kinds}
+                  regions={places}
+                  onClose={close}
+                />
+              )}
+            </ReadDialog>
+          )}
+        </ReadDialog>
+      )}
     </Page>
   );
 }
@@ -83,17 +103,11 @@ export default function AllocationsPage({ params }: PageProps) {
 interface NewAllocationProps {
   readonly projectId: string;
   readonly skus: readonly Sku[];
+  readonly regions: readonly Schemas["Region"][];
   readonly onClose: () => void;
 }
 
-function NewAllocation({ projectId, skus, onClose }: NewAllocationProps) {
-  const regions = useLive("regions", async (signal) => {
-    const read = await call(
-      api.GET("/api/v1/regions", { params: { query: pageQuery(null) }, signal }),
-    );
-    return read.items;
-  });
-  if (regions.value === null) return null;
+function NewAllocation({ projectId, skus, regions, onClose }: NewAllocationProps) {
   const schema = objectOf(
     {
       name: NAME,
@@ -103,7 +117,7 @@ function NewAllocation({ projectId, skus, onClose }: NewAllocationProps) {
       ),
       region: choice(
         "Region",
-        regions.value.map(({ name, display_name }) => ({ value: name, label: display_name })),
+        regions.map(({ name, display_name }) => ({ value: name, label: display_name })),
       ),
     },
     "name",
@@ -112,7 +126,7 @@ function NewAllocation({ projectId, skus, onClose }: NewAllocationProps) {
   );
   return (
     <FormDialog
-      title="Get an allocation"
+      title={GET}
       submitText="Get it"
       schema={schema}
       onClose={onClose}

@@ -16,15 +16,18 @@ import { CopyBlock } from "../../widgets/copy.tsx";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
+import { ReadDialog } from "../../widgets/read-dialog.tsx";
 import { Status } from "../../widgets/status.tsx";
-import { useKinds } from "./kinds.tsx";
-import { useRegions } from "./regions.tsx";
+import { type Offer, useOffer } from "./offer.ts";
 
 type Enrolment = Schemas["Enrolment"];
 type Created = Schemas["EnrolmentCreated"];
 
+const ENROL = "Enrol a host";
+
 export function Enrolments() {
   const manages = useCan()("capacity.node.manage");
+  const offer = useOffer(manages);
   const [enrolling, setEnrolling] = useState(false);
   const [created, setCreated] = useState<Created | null>(null);
   const [ending, setEnding] = useState<Enrolment | null>(null);
@@ -34,7 +37,7 @@ export function Enrolments() {
       call(api.GET("/api/v1/enrolments", { params: { query: pageQuery(cursor) }, signal })),
     { on: ({ type }) => type.startsWith("fleet."), everyMs: 5_000 },
   );
-  const enrol = manages && <Button onClick={() => setEnrolling(true)}>Enrol a host</Button>;
+  const enrol = manages && <Button onClick={() => setEnrolling(true)}>{ENROL}</Button>;
   return (
     <SpaceBetween size="s">
       {created !== null && <Command created={created} onClose={() => setCreated(null)} />}
@@ -52,7 +55,17 @@ export function Enrolments() {
           </Empty>
         }
       />
-      {enrolling && <NewEnrolment onCreated={setCreated} onClose={() => setEnrolling(false)} />}
+      {enrolling && (
+        <ReadDialog title={ENROL} live={offer} onClose={() => setEnrolling(false)}>
+          {(known) => (
+            <NewEnrolment
+              offer={known}
+              onCreated={setCreated}
+              onClose={() => setEnrolling(false)}
+            />
+          )}
+        </ReadDialog>
+      )}
       {ending !== null && (
         <FormDialog
           title={`End the enrolment of ${ending.node_name}?`}
@@ -101,29 +114,21 @@ function Command({
 }
 
 interface NewEnrolmentProps {
+  readonly offer: Offer;
   readonly onCreated: (created: Created) => void;
   readonly onClose: () => void;
 }
 
-function NewEnrolment({ onCreated, onClose }: NewEnrolmentProps) {
-  const regions = useRegions().items;
-  const kinds = useKinds().items;
-  if (regions === null || kinds === null) return null;
+function NewEnrolment({ offer, onCreated, onClose }: NewEnrolmentProps) {
   return (
     <FormDialog
-      title="Enrol a host"
+      title={ENROL}
       submitText="Make the command"
       schema={objectOf(
         {
           name: { ...NAME, title: "Name of the node" },
-          region: choice(
-            "Region",
-            regions.map((one) => ({ value: one.name, label: one.display_name })),
-          ),
-          sku: choice(
-            "Kind",
-            kinds.map((one) => ({ value: one.name, label: one.display_name })),
-          ),
+          region: choice("Region", offer.regions),
+          sku: choice("Kind", offer.kinds),
           address: {
             title: "Address",
             type: "string",

@@ -8,7 +8,7 @@ import { pageQuery } from "../../api/pages.ts";
 import { useCan } from "../../app/access.ts";
 import { FormDialog } from "../../forms/form-dialog.tsx";
 import { NAME, objectOf } from "../../forms/own-schemas.ts";
-import { type LiveList, useList } from "../../live/use-list.ts";
+import { useList } from "../../live/use-list.ts";
 import { HOURS_A_MONTH, money, skuText } from "../../manifest/price.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
@@ -20,20 +20,16 @@ const PRICE: JsonObject = {
   "x-pattern-help": "is a number such as 2.50",
 };
 
-export function useKinds(): LiveList<Sku> {
-  return useList(
+export function Kinds() {
+  const manages = useCan()("capacity.sku.manage");
+  const [making, setMaking] = useState(false);
+  const [pricing, setPricing] = useState<Sku | null>(null);
+  const list = useList(
     "sku-list",
     (cursor, signal) =>
       call(api.GET("/api/v1/skus", { params: { query: pageQuery(cursor) }, signal })),
     { on: ({ type }) => type.startsWith("capacity.sku") },
   );
-}
-
-export function Kinds() {
-  const manages = useCan()("capacity.sku.manage");
-  const [making, setMaking] = useState(false);
-  const [pricing, setPricing] = useState<Sku | null>(null);
-  const list = useKinds();
   const make = manages && <Button onClick={() => setMaking(true)}>Add a kind</Button>;
   return (
     <>

@@ -17,15 +17,18 @@ import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { findable } from "../../widgets/named.tsx";
 import { Prose } from "../../widgets/prose.tsx";
+import { ReadDialog } from "../../widgets/read-dialog.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { Thing } from "../../widgets/thing.tsx";
-import { useKinds } from "./kinds.tsx";
-import { useRegions } from "./regions.tsx";
+import { type Offer, useOffer } from "./offer.ts";
 
 type Node = Schemas["Node"];
 
+const ADD = "Add an existing host";
+
 export function Nodes() {
   const manages = useCan()("capacity.node.manage");
+  const offer = useOffer(manages);
   const [adding, setAdding] = useState(false);
   const [changing, setChanging] = useState<Node | null>(null);
   const list = useList(
@@ -34,7 +37,7 @@ export function Nodes() {
       call(api.GET("/api/v1/nodes", { params: { query: pageQuery(cursor) }, signal })),
     { on: ({ type }) => type.startsWith("capacity."), everyMs: 10_000 },
   );
-  const add = manages && <Button onClick={() => setAdding(true)}>Add an existing host</Button>;
+  const add = manages && <Button onClick={() => setAdding(true)}>{ADD}</Button>;
   return (
     <>
       <DataTable
@@ -55,32 +58,32 @@ export function Nodes() {
           </Empty>
         }
       />
-      {adding && <NewNode onClose={() => setAdding(false)} />}
+      {adding && (
+        <ReadDialog title={ADD} live={offer} onClose={() => setAdding(false)}>
+          {(known) => <NewNode offer={known} onClose={() => setAdding(false)} />}
+        </ReadDialog>
+      )}
       {changing !== null && <CordonDialog node={changing} onClose={() => setChanging(null)} />}
     </>
   );
 }
 
-function NewNode({ onClose }: { readonly onClose: () => void }) {
-  const regions = useRegions().items;
-  const kinds = useKinds().items;
-  if (regions === null || kinds === null) return null;
+interface NewNodeProps {
+  readonly offer: Offer;
+  readonly onClose: () => void;
+}
+
+function NewNode({ offer, onClose }: NewNodeProps) {
   return (
     <FormDialog
-      title="Add an existing host"
+      title={ADD}
       submitText="Add"
       size="large"
       schema={objectOf(
         {
           name: NAME,
-          region: choice(
-            "Region",
-            regions.map((one) => ({ value: one.name, label: one.display_name })),
-          ),
-          sku: choice(
-            "Kind",
-            kinds.map((one) => ({ value: one.name, label: one.display_name })),
-          ),
+          region: choice("Region", offer.regions),
+          sku: choice("Kind", offer.kinds),
           address: { title: "Address", type: "string", minLength: 1, maxLength: 253 },
           host_keys: {
             title: "Host keys",

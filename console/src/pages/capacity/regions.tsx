@@ -8,26 +8,22 @@ import { pageQuery } from "../../api/pages.ts";
 import { useCan } from "../../app/access.ts";
 import { FormDialog } from "../../forms/form-dialog.tsx";
 import { NAME, objectOf } from "../../forms/own-schemas.ts";
-import { type LiveList, useList } from "../../live/use-list.ts";
+import { useList } from "../../live/use-list.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 
 type Region = Schemas["Region"];
 
-export function useRegions(): LiveList<Region> {
-  return useList(
+export function Regions() {
+  const manages = useCan()("capacity.region.manage");
+  const [making, setMaking] = useState(false);
+  const list = useList(
     "region-list",
     (cursor, signal) =>
       call(api.GET("/api/v1/regions", { params: { query: pageQuery(cursor) }, signal })),
     { on: ({ type }) => type.startsWith("capacity.region") },
   );
-}
-
-export function Regions() {
-  const manages = useCan()("capacity.region.manage");
-  const [making, setMaking] = useState(false);
-  const list = useRegions();
   const make = manages && <Button onClick={() => setMaking(true)}>Add a region</Button>;
   return (
     <>
