@@ -7,33 +7,28 @@ import Header from "@cloudscape-design/components/header";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
-import { pageQuery } from "../../api/pages.ts";
-import { sessionRead } from "../../app/session.ts";
+import type { Schemas } from "../../api/contract.ts";
+import { pageQuery, readPages } from "../../api/pages.ts";
+import { useCan } from "../../app/access.ts";
+import { session, sessionRead } from "../../app/session.ts";
 import { FormDialog } from "../../forms/form-dialog.tsx";
 import { objectOf } from "../../forms/own-schemas.ts";
-import { useLive } from "../../live/use-live.ts";
+import { useStore } from "../../live/store.ts";
+import { type Live, useLive } from "../../live/use-live.ts";
 import { Moment } from "../../widgets/moment.tsx";
+import { Loaded } from "../../widgets/page.tsx";
+import { Prose } from "../../widgets/prose.tsx";
+import { Thing } from "../../widgets/thing.tsx";
+
+type Visit = Schemas["BreakGlass"];
+
+/** Visits end by themselves after hours at most: there are few at a time, in all tenants together. */
+const MOST_PAGES = 20;
 
 export function BreakGlass({ orgId }: { readonly orgId: string }) {
   const [opening, setOpening] = useState(false);
-  const visits = useLive(
-    "break-glass",
-    (signal) =>
-      call(api.GET("/api/v1/admin/break-glass", { params: { query: pageQuery(null) }, signal })),
-    { on: ({ type }) => type.startsWith("identity.break_glass") },
-  );
-  const open = (visits.value?.items ?? []).filter(
-    ({ org_id, expires_at }) => org_id === orgId && Date.parse(expires_at) > Date.now(),
-  );
-  async function close(id: string): Promise<void> {
-    await call(
-      api.DELETE("/api/v1/admin/break-glass/{binding_id}", {
-        params: { path: { binding_id: id } },
-      }),
-    );
-    await sessionRead();
-    visits.readNow();
-  }
+  const [ending, setEnding] = useState<Visit | null>(null);
+  const visits = useVisits(orgId);
   return (
     <Container
       header={
@@ -46,59 +41,141 @@ export function BreakGlass({ orgId }: { readonly orgId: string }) {
         </Header>
       }
     >
-      <SpaceBetween size="s">
-        {open.length === 0 && <div>Nobody is in this tenant by breaking the glass.</div>}
-        {open.map(({ id, user_id, reason, expires_at }) => (
-          <Alert
-            key={id}
-            type="warning"
-            header={user_id}
-            action={<Button onClick={() => void close(id)}>End it</Button>}
-          >
-            {reason}. Ends <Moment at={expires_at} />.
-          </Alert>
-        ))}
-      </SpaceBetween>
-      {opening && (
-        <FormDialog
-          title="Open this tenant for yourself"
-          submitText="Open it"
-          schema={objectOf(
-            {
-              reason: {
-                title: "Reason",
-                type: "string",
-                minLength: 10,
-                maxLength: 500,
-                "x-widget": "textarea",
-                "x-help": "The tenant reads it in its audit.",
-              },
-              minutes: {
-                title: "For how many minutes",
-                type: "integer",
-                minimum: 1,
-                maximum: 240,
-                default: 60,
-              },
-            },
-            "reason",
-          )}
-          onClose={() => setOpening(false)}
-          submit={async ({ reason, minutes }, key) => {
-            await call(
-              api.POST("/api/v1/admin/break-glass", {
-                body: {
-                  org_id: orgId,
-                  reason: String(reason),
-                  duration_seconds: Number(minutes ?? 60) * 60,
-                },
-                headers: { "Idempotency-Key": key },
-              }),
-            );
-            await sessionRead();
-          }}
-        />
-      )}
+      <Loaded live={visits}>
+        {(all) => {
+          const open = all.filter(({ expires_at }) => Date.parse(expires_at) > Date.now());
+          if (open.length === 0) return <div>Nobody is in this tenant by breaking the glass.</div>;
+          return (
+            <SpaceBetween size="s">
+              {open.map((visit) => (
+                <Visiting key={visit.id} visit={visit} onEnd={() => setEnding(visit)} />
+              ))}
+            </SpaceBetween>
+          );
+        }}
+      </Loaded>
+      {opening && <OpenDialog orgId={orgId} onClose={() => setOpening(false)} />}
+      {ending !== null && <EndDialog visit={ending} onClose={() => setEnding(null)} />}
     </Container>
+  );
+}
+
+/** Who is in this tenant now. The platform lists the visits of all tenants together. */
+function useVisits(orgId: string): Live<readonly Visit[]> {
+  return useLive(
+    `break-glass:${orgId}`,
+    async (signal) => {
+      const { items } = await readPages(
+        (cursor) =>
+          call(
+            api.GET("/api/v1/admin/break-glass", { params: { query: pageQuery(cursor) }, signal }),
+          ),
+        MOST_PAGES,
+        signal,
+      );
+      return items.filter(({ org_id }) => org_id === orgId);
+    },
+    { on: ({ type }) => type.startsWith("identity.break_glass") },
+  );
+}
+
+interface VisitingProps {
+  readonly visit: Visit;
+  readonly onEnd: () => void;
+}
+
+function Visiting({ visit, onEnd }: VisitingProps) {
+  const { org_id, user_id, reason, expires_at } = visit;
+  const current = useStore(session);
+  const own = "who" in current && current.who.id === user_id;
+  const ends = useCan()("identity.binding.manage", { org_id, project_id: null }) || own;
+  return (
+    <Alert
+      type="warning"
+      header={<Thing id={user_id} />}
+      action={ends && <Button onClick={onEnd}>End it</Button>}
+    >
+      <Prose>{reason}</Prose>
+      <div>
+        Ends <Moment at={expires_at} />.
+      </div>
+    </Alert>
+  );
+}
+
+interface EndDialogProps {
+  readonly visit: Visit;
+  readonly onClose: () => void;
+}
+
+function EndDialog({ visit, onClose }: EndDialogProps) {
+  return (
+    <FormDialog
+      title="End this visit?"
+      submitText="End it"
+      onClose={onClose}
+      submit={async (_, key) => {
+        await call(
+          api.DELETE("/api/v1/admin/break-glass/{binding_id}", {
+            params: { path: { binding_id: visit.id } },
+            headers: { "Idempotency-Key": key },
+          }),
+        );
+        await sessionRead();
+      }}
+    >
+      <div>
+        <Thing id={visit.user_id} /> can do nothing inside this tenant any more, from this moment
+        on. What was done stays, and stays in the tenant's audit.
+      </div>
+    </FormDialog>
+  );
+}
+
+interface OpenDialogProps {
+  readonly orgId: string;
+  readonly onClose: () => void;
+}
+
+function OpenDialog({ orgId, onClose }: OpenDialogProps) {
+  return (
+    <FormDialog
+      title="Open this tenant for yourself"
+      submitText="Open it"
+      schema={objectOf(
+        {
+          reason: {
+            title: "Reason",
+            type: "string",
+            minLength: 10,
+            maxLength: 500,
+            "x-widget": "textarea",
+            "x-help": "The tenant reads it in its audit.",
+          },
+          minutes: {
+            title: "For how many minutes",
+            type: "integer",
+            minimum: 1,
+            maximum: 240,
+            default: 60,
+          },
+        },
+        "reason",
+      )}
+      onClose={onClose}
+      submit={async ({ reason, minutes }, key) => {
+        await call(
+          api.POST("/api/v1/admin/break-glass", {
+            body: {
+              org_id: orgId,
+              reason: String(reason),
+              duration_seconds: Number(minutes ?? 60) * 60,
+            },
+            headers: { "Idempotency-Key": key },
+          }),
+        );
+        await sessionRead();
+      }}
+    />
   );
 }

@@ -1,6 +1,7 @@
 /** The people whose accounts a tenant manages. */
 
 import Button from "@cloudscape-design/components/button";
+import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { Schemas } from "../../api/contract.ts";
@@ -63,7 +64,11 @@ export function People({ orgId }: { readonly orgId: string }) {
               }),
             )
           }
-        />
+        >
+          {changing.active
+            ? "From this moment on they can do nothing here: their sessions and tokens let nobody in, and apps are told to shut them out. What they made and the roles they hold stay."
+            : "They sign in as before, with the roles they still hold; apps are told to let them in again."}
+        </FormDialog>
       )}
     </>
   );
@@ -131,8 +136,9 @@ const COLUMNS: readonly Column<User>[] = [
   {
     id: "active",
     header: "Active",
-    cell: ({ active }) => (active ? "Yes" : "No"),
-    value: (one) => String(one.active),
+    cell: ({ active }) =>
+      active ? "Yes" : <StatusIndicator type="stopped">Shut out</StatusIndicator>,
+    value: ({ active }) => (active ? "yes" : "shut out"),
   },
   {
     id: "how",
