@@ -21,6 +21,7 @@ import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Page } from "../../widgets/page.tsx";
 import { Thing } from "../../widgets/thing.tsx";
+import { exact } from "../../widgets/times.ts";
 import { sentence } from "../../widgets/words.ts";
 
 type Token = Schemas["PersonalToken"];
@@ -267,7 +268,7 @@ function Sessions() {
           ...SESSIONS,
           endColumn<Session>(
             "End",
-            ({ id }) => id,
+            ({ created_at }) => `the session since ${exact(created_at)}`,
             setEnding,
             ({ current }) => !current,
           ),
@@ -299,8 +300,8 @@ const SESSIONS: readonly Column<Session>[] = [
   {
     id: "which",
     header: "Session",
-    cell: ({ id, current }) => (current ? "This one" : id),
-    value: ({ id }) => id,
+    cell: ({ id, current }) => <span title={id}>{whichBrowser(current)}</span>,
+    value: ({ id, current }) => `${whichBrowser(current)} ${id}`,
     rowHeader: true,
   },
   {
@@ -316,6 +317,11 @@ const SESSIONS: readonly Column<Session>[] = [
     value: (one) => one.expires_at,
   },
 ];
+
+/** The platform keeps nothing of a browser but its sessions. */
+function whichBrowser(current = false): string {
+  return current ? "This browser" : "Another browser";
+}
 
 function endColumn<T>(
   label: string,

@@ -9,6 +9,7 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { Schemas } from "../../api/contract.ts";
+import { pageQuery, readPages } from "../../api/pages.ts";
 import { useCan } from "../../app/access.ts";
 import { placeOf } from "../../app/place.ts";
 import type { PageProps } from "../../app/router.tsx";
@@ -19,11 +20,13 @@ import { Moment } from "../../widgets/moment.tsx";
 import { Loaded, Page } from "../../widgets/page.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { Thing } from "../../widgets/thing.tsx";
-import { bytes } from "../../widgets/words.ts";
+import { bytes, shortId } from "../../widgets/words.ts";
 import { ArtifactDialog, CHANGES, type Change, TITLES } from "./change.tsx";
 import { Fetched } from "./fetched.tsx";
 
 type Artifact = Schemas["Artifact"];
+
+const MOST_PAGES = 5;
 
 export default function ArtifactPage({ params }: PageProps) {
   const id = params.artifact_id ?? "";
@@ -124,7 +127,10 @@ function Facts({ artifact }: { readonly artifact: Artifact }) {
             label: "Digest",
             value: digest === null ? "Not known yet" : <Copy text={digest} what="the digest" />,
           },
-          { label: "Vouched for by", value: key_id ?? "No key" },
+          {
+            label: "Vouched for by",
+            value: key_id === null ? "No key" : <KeyName sourceId={source_id} keyId={key_id} />,
+          },
           { label: "Published", value: <Moment at={artifact.published_at} /> },
           { label: "By", value: <Thing id={artifact.created_by} /> },
           {
@@ -140,4 +146,34 @@ function Facts({ artifact }: { readonly artifact: Artifact }) {
       />
     </Container>
   );
+}
+
+interface KeyNameProps {
+  readonly sourceId: string;
+  readonly keyId: string;
+}
+
+/** What the source calls the key; its id for whoever may not read the keys of the source. */
+function KeyName({ sourceId, keyId }: KeyNameProps) {
+  const keys = useLive(
+    `source-keys:${sourceId}`,
+    async (signal) => {
+      const path = { source_id: sourceId };
+      const { items } = await readPages(
+        (cursor) =>
+          call(
+            api.GET("/api/v1/artifact-sources/{source_id}/keys", {
+              params: { path, query: pageQuery(cursor) },
+              signal,
+            }),
+          ),
+        MOST_PAGES,
+        signal,
+      );
+      return items;
+    },
+    { on: concernsArtifacts, later: true },
+  );
+  const name = keys.value?.find(({ id }) => id === keyId)?.name;
+  return <span title={keyId}>{name ?? shortId(keyId)}</span>;
 }

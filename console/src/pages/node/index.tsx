@@ -94,6 +94,9 @@ function Machine({ node }: { readonly node: Schemas["Node"] }) {
               label: "Held as",
               value: node.allocation_id ? <Thing id={node.allocation_id} /> : "Nothing: it is free",
             },
+            ...(node.allocation_id
+              ? [{ label: "Held by", value: <Holder allocationId={node.allocation_id} /> }]
+              : []),
             { label: "Reason", value: <Prose>{node.status_reason || "–"}</Prose> },
             { label: "Since", value: <Moment at={node.created_at} /> },
           ]}
@@ -101,6 +104,28 @@ function Machine({ node }: { readonly node: Schemas["Node"] }) {
         <CopyBlock text={node.host_keys.join("\n")} what="the host keys" />
       </SpaceBetween>
     </Container>
+  );
+}
+
+/** Whose the machine is, as far as whoever looks may know it: the allocation says it. */
+function Holder({ allocationId }: { readonly allocationId: string }) {
+  const allocation = useLive(
+    `allocation:${allocationId}`,
+    (signal) =>
+      call(
+        api.GET("/api/v1/allocations/{allocation_id}", {
+          params: { path: { allocation_id: allocationId } },
+          signal,
+        }),
+      ),
+    { on: ({ subject }) => subject === allocationId },
+  );
+  const { value, problem } = allocation;
+  if (value === null) return <>{problem === null ? "–" : problem.title}</>;
+  return (
+    <>
+      Project <Thing id={value.project_id} />, tenant <Thing id={value.org_id} />
+    </>
   );
 }
 

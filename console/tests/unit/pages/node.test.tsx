@@ -3,10 +3,13 @@ import { Suspense } from "react";
 import { beforeEach, expect, it } from "vitest";
 import { RouterProvider } from "../../../src/app/router.tsx";
 import { forgetReadings } from "../../../src/live/kept.ts";
+import { names } from "../../../src/live/names.ts";
 import NodePage from "../../../src/pages/node/index.tsx";
 import { type FakePlatform, fakePlatform, json } from "../fake-platform.ts";
 
 const AT = "2026-03-14T09:30:00Z";
+const PROJECT = "proj_00000000000000000000000001";
+const TENANT = "org_00000000000000000000000002";
 const node = {
   id: "node_1",
   name: "gpu-17",
@@ -165,4 +168,32 @@ it("claims nothing of an agent that has left", async () => {
   expect(beside("Told by")).toBe("Nobody: whoever keeps the host");
   expect(beside("Trusts what it should", 1)).toBe("Not known: it has left");
   expect(beside("Identity")).toBe("None");
+});
+
+it("says who holds a machine, by the names of the project and the tenant", async () => {
+  const place = { org_id: TENANT, project_id: PROJECT };
+  answer("", { ...node, allocation_id: "alloc_1" });
+  platform.on("GET /api/v1/allocations/alloc_1", () => json(200, { id: "alloc_1", ...place }));
+  names.set(
+    new Map([
+      [PROJECT, "Vision"],
+      [TENANT, "Acme Research"],
+    ]),
+  );
+  await open();
+  const project = await screen.findByRole("link", { name: "Vision" });
+  expect(project.getAttribute("href")).toBe(`/projects/${PROJECT}/instances`);
+  expect(beside("Held by")).toBe("Project Vision, tenant Acme Research");
+});
+
+it("says that whose a machine is cannot be read", async () => {
+  answer("", { ...node, allocation_id: "alloc_1" });
+  await open();
+  expect(await screen.findByText("Title of not_found")).toBeDefined();
+});
+
+it("names no holder of a free machine", async () => {
+  await open();
+  expect(beside("Held as")).toBe("Nothing: it is free");
+  expect(beside("Held by")).toBeUndefined();
 });
