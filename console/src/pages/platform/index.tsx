@@ -1,12 +1,12 @@
 /** How the platform itself is: what it needs and whether that is there, and which version runs. Public:
  * it must be readable when nobody can sign in. */
 
-import Alert from "@cloudscape-design/components/alert";
 import Box from "@cloudscape-design/components/box";
 import Button from "@cloudscape-design/components/button";
 import Container from "@cloudscape-design/components/container";
 import Header from "@cloudscape-design/components/header";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import Table from "@cloudscape-design/components/table";
 import type { Readiness } from "../../api/contract.ts";
@@ -52,18 +52,14 @@ function Trouble({ polling }: { readonly polling: Polling<PlatformState> }) {
   const now = useNow();
   const { problem, readAt, retryAt, readNow } = polling;
   if (problem === null) return null;
-  if (!problem.unreachable) return <ProblemAlert problem={problem} />;
   return (
-    <div role="alert">
-      <Alert
-        type="warning"
-        header={problem.title}
-        action={<Button onClick={readNow}>Try now</Button>}
-      >
+    <SpaceBetween size="xs">
+      <ProblemAlert problem={problem} action={<Button onClick={readNow}>Try now</Button>} />
+      <Box color="text-body-secondary">
         {readAt !== null && "What is shown below is the last that was known. "}
         {retryAt !== null && <span aria-hidden>Next try in {secondsUntil(retryAt, now)} s.</span>}
-      </Alert>
-    </div>
+      </Box>
+    </SpaceBetween>
   );
 }
 

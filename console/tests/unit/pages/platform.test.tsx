@@ -1,4 +1,4 @@
-import { act, render, screen } from "@testing-library/react";
+import { act, render, screen, within } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { Suspense } from "react";
 import { beforeEach, expect, it } from "vitest";
@@ -101,4 +101,14 @@ it("does not take another page for an answer", async () => {
   platform.on("GET /api/v1/health/ready", () => json(200, { hello: "world" }));
   await open();
   expect((await screen.findByRole("alert")).textContent).toContain("unexpected_answer");
+});
+
+it("says what to do about a platform that does not answer, and under which id it was asked", async () => {
+  platform.on("GET /api/v1/health/ready", () => Promise.reject(new TypeError("down")));
+  await open();
+  const alert = await screen.findByRole("alert");
+  expect(alert.textContent).toContain("unreachable");
+  expect(alert.textContent).toMatch(/Correlation id.*web_/);
+  expect(within(alert).getAllByRole("listitem").length).toBeGreaterThan(0);
+  expect(within(alert).getByRole("button", { name: "Try now" })).toBeDefined();
 });
