@@ -39,6 +39,30 @@ async def test_an_instance_and_its_machine_are_read_to_the_end(visit: Any, site:
     await expect(fact(operator, "Held as").get_by_role("link", name="read-01")).to_be_visible()
 
 
+async def test_a_member_that_is_gone_is_shown_when_asked_for_and_named_in_the_history(
+    visit: Any, site: Ground
+) -> None:
+    site.hold("gone-01", "gone-02")
+    instance = site.deploy("parted", "gone-01")
+    asked = {"kind": "add_server", "input": {"allocation_ids": [site.allocations["gone-02"]]}}
+    site.admin.made(f"/app-instances/{instance['id']}/operations", asked)
+    page = await visit(OWNER)
+    await page.goto(f"/instances/{instance['id']}?tab=members")
+    row = page.get_by_role("row", name=re.compile("gone-02"))
+    await expect(row.get_by_text("Ready").first).to_be_visible()
+    await page.get_by_role("checkbox", name="Server on gone-02").click()
+    await page.get_by_role("button", name="Remove", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Remove servers").click()
+    await expect(page.get_by_role("tab", name="Members (2)")).to_be_visible()
+    await expect(row).to_have_count(0)
+    await page.get_by_role("checkbox", name="Removed ones too").click()
+    await expect(row.get_by_text("Removed")).to_be_visible()
+    await page.get_by_role("tab", name="History").click()
+    removal = page.get_by_role("row").filter(has=page.get_by_role("link", name="Remove servers"))
+    await expect(removal).to_contain_text("on gone-02")
+
+
 async def test_versions_of_an_app_carry_honest_labels(visit: Any, site: Ground) -> None:
     publish(site, "labelled", template_manifest(), "1.0.0")
     newer = {"version": "1.1.0", "manifest": template_manifest(), "publish": True}
