@@ -5,6 +5,7 @@ import type { Json, JsonObject } from "../api/contract.ts";
 import type { FieldError } from "../api/problem.ts";
 import { readAt } from "./pointers.ts";
 import { type Field, type FieldSchema, list, mayBeEmpty, same } from "./schema.ts";
+import { unfinishedOf } from "./unfinished.ts";
 
 export function check(fields: readonly Field[], value: JsonObject): FieldError[] {
   return fields.flatMap((field) => {
@@ -26,6 +27,8 @@ export function isBlank(value: unknown): boolean {
 }
 
 function wrong(schema: FieldSchema, value: Json | undefined): string | null {
+  const typed = unfinishedOf(value);
+  if (typed !== null) return typed.why;
   if (typeof value === "string") return wrongText(schema, value);
   if (typeof value === "number") return wrongNumber(schema, value);
   if (Array.isArray(value)) return wrongList(schema, value);

@@ -1,7 +1,6 @@
 /** The plain widgets of forms, by their name in `x-widget`, and the table of all of them. The ones that
  * choose among things of the platform are in pickers.tsx. */
 
-import AttributeEditor from "@cloudscape-design/components/attribute-editor";
 import Input from "@cloudscape-design/components/input";
 import Multiselect from "@cloudscape-design/components/multiselect";
 import RadioGroup from "@cloudscape-design/components/radio-group";
@@ -14,6 +13,8 @@ import { isJsonObject, type Json } from "../api/contract.ts";
 import { sentence } from "../widgets/words.ts";
 import { AllocationPicker } from "./allocation-picker.tsx";
 import type { WidgetProps } from "./context.ts";
+import { JsonInput } from "./json-input.tsx";
+import { KeyValue } from "./key-value.tsx";
 import {
   ArtifactPicker,
   CredentialPicker,
@@ -212,74 +213,6 @@ function Tokens({ field, value, onChange, disabled, invalid }: WidgetProps) {
         onDismiss={({ detail }) => onChange(words.filter((_, at) => at !== detail.itemIndex))}
       />
     </>
-  );
-}
-
-function KeyValue({ value, onChange, disabled }: WidgetProps) {
-  const known = isJsonObject(value) ? Object.entries(value) : [];
-  const [rows, setRows] = useState(() =>
-    known.map(([key, one]) => ({
-      key,
-      value: typeof one === "string" ? one : JSON.stringify(one),
-    })),
-  );
-  function update(next: typeof rows): void {
-    setRows(next);
-    const named = next.filter(({ key }) => key !== "").map((row) => [row.key, row.value] as const);
-    onChange(Object.fromEntries(named));
-  }
-  const cell = (part: "key" | "value", label: string) => ({
-    label,
-    control: (row: { key: string; value: string }, at: number) => (
-      <Input
-        value={row[part]}
-        ariaLabel={`${label} ${at + 1}`}
-        disabled={disabled}
-        onChange={({ detail }) =>
-          update(rows.map((one, index) => (index === at ? { ...one, [part]: detail.value } : one)))
-        }
-      />
-    ),
-  });
-  return (
-    <AttributeEditor
-      items={rows}
-      definition={[cell("key", "Name"), cell("value", "Value")]}
-      addButtonText="Add"
-      removeButtonText="Remove"
-      disableAddButton={disabled}
-      onAddButtonClick={() => setRows([...rows, { key: "", value: "" }])}
-      onRemoveButtonClick={({ detail }) => update(rows.filter((_, at) => at !== detail.itemIndex))}
-      empty="None yet."
-    />
-  );
-}
-
-/** For a shape no widget draws: JSON, checked while it is typed. */
-function JsonInput({ value, onChange, disabled, invalid }: WidgetProps) {
-  const [typed, setTyped] = useState(() =>
-    value === undefined ? "" : JSON.stringify(value, null, 2),
-  );
-  const [broken, setBroken] = useState(false);
-  function change(next: string): void {
-    setTyped(next);
-    try {
-      onChange(next.trim() === "" ? undefined : (JSON.parse(next) as Json));
-      setBroken(false);
-    } catch {
-      setBroken(true);
-    }
-  }
-  return (
-    <Textarea
-      value={typed}
-      onChange={({ detail }) => change(detail.value)}
-      rows={8}
-      spellcheck={false}
-      placeholder="JSON"
-      disabled={disabled}
-      invalid={invalid || broken}
-    />
   );
 }
 
