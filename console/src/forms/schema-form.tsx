@@ -1,14 +1,16 @@
 /** A form drawn from a JSON Schema. Used for what apps ask for (deploys, operations) and for the console's
  * own dialogs. It holds no value: whoever draws it does. */
 
+import Alert from "@cloudscape-design/components/alert";
 import Box from "@cloudscape-design/components/box";
 import ExpandableSection from "@cloudscape-design/components/expandable-section";
 import FormField from "@cloudscape-design/components/form-field";
 import SpaceBetween from "@cloudscape-design/components/space-between";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import type { Json, JsonObject } from "../api/contract.ts";
 import type { FieldError } from "../api/problem.ts";
 import { type FormContext, FormPlace } from "./context.ts";
+import { errorPlaces } from "./error-places.ts";
 import { readAt, writtenAt } from "./pointers.ts";
 import { type Field, type FieldSchema, text, visibleFields } from "./schema.ts";
 import { LABELLED_WIDGETS, WIDE_WIDGETS, widgetFor } from "./widgets.tsx";
@@ -35,6 +37,7 @@ export function SchemaForm({
 }: SchemaFormProps) {
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const fields = visibleFields(schema, value, fixed);
+  const { at, rest } = errorPlaces(fields, errors);
 
   function change(pointer: string, next: Json | undefined): void {
     setTouched(new Set([...touched, pointer]));
@@ -44,21 +47,37 @@ export function SchemaForm({
   const drawing: Drawing = {
     value,
     change,
-    errorOf: (pointer) =>
-      showAll || touched.has(pointer)
-        ? (errors.find((error) => error.pointer === pointer)?.message ?? null)
-        : null,
+    errorOf: (pointer) => (showAll || touched.has(pointer) ? (at.get(pointer) ?? null) : null),
   };
   return (
     <FormPlace value={{ ...context, value }}>
-      <FieldList fields={fields} drawing={drawing} />
+      <SpaceBetween size="l">
+        {showAll && rest.length > 0 && <Elsewhere errors={rest} />}
+        <FieldList fields={fields} drawing={drawing} />
+      </SpaceBetween>
     </FormPlace>
+  );
+}
+
+/** What is wrong and belongs to no field that is drawn. */
+function Elsewhere({ errors }: { readonly errors: readonly string[] }) {
+  return (
+    <div role="alert">
+      <Alert type="error" header="It cannot be taken like this">
+        <ul className="plain-list">
+          {errors.map((error) => (
+            <li key={error}>{error}</li>
+          ))}
+        </ul>
+      </Alert>
+    </div>
   );
 }
 
 interface Drawing {
   readonly value: JsonObject;
   readonly change: (pointer: string, value: Json | undefined) => void;
+  /** The sentence a field shows now. */
   readonly errorOf: (pointer: string) => string | null;
 }
 
@@ -77,18 +96,13 @@ function FieldList({ fields, drawing }: FieldListProps) {
   );
 }
 
-function OneField({ field, drawing }: { readonly field: Field; readonly drawing: Drawing }) {
-  if (field.widget === "group") {
-    return (
-      <ExpandableSection
-        headerText={field.title}
-        headerDescription={text(field.schema.description) ?? ""}
-        defaultExpanded={field.required || hasRequired(field.fields)}
-      >
-        <FieldList fields={field.fields} drawing={drawing} />
-      </ExpandableSection>
-    );
-  }
+interface OneFieldProps {
+  readonly field: Field;
+  readonly drawing: Drawing;
+}
+
+function OneField({ field, drawing }: OneFieldProps) {
+  if (field.widget === "group") return <Group field={field} drawing={drawing} />;
   const Widget = widgetFor(field.widget);
   const error = drawing.errorOf(field.pointer);
   const { schema } = field;
@@ -108,7 +122,7 @@ function OneField({ field, drawing }: { readonly field: Field; readonly drawing:
         label={<FieldLabel field={field} />}
         description={text(schema.description) ?? text(schema["x-help"])}
         constraintText={constraint(field)}
-        errorText={error === null ? null : `${field.title} ${error}.`.replace("..", ".")}
+        errorText={error}
         stretch={WIDE_WIDGETS.has(field.widget)}
       >
         {!labelled && widget}
@@ -116,6 +130,29 @@ function OneField({ field, drawing }: { readonly field: Field; readonly drawing:
       {labelled && widget}
     </SpaceBetween>
   );
+}
+
+/** Opens when something is wrong in it: nobody looks for an error in what is closed. */
+function Group({ field, drawing }: OneFieldProps) {
+  const wrong = holdsError(field, drawing);
+  const [open, setOpen] = useState(field.required || hasRequired(field.fields));
+  useEffect(() => {
+    if (wrong) setOpen(true);
+  }, [wrong]);
+  return (
+    <ExpandableSection
+      headerText={field.title}
+      headerDescription={text(field.schema.description) ?? ""}
+      expanded={open}
+      onChange={({ detail }) => setOpen(detail.expanded)}
+    >
+      <FieldList fields={field.fields} drawing={drawing} />
+    </ExpandableSection>
+  );
+}
+
+function holdsError({ pointer, fields }: Field, drawing: Drawing): boolean {
+  return drawing.errorOf(pointer) !== null || fields.some((field) => holdsError(field, drawing));
 }
 
 function FieldLabel({ field }: { readonly field: Field }) {
