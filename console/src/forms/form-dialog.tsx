@@ -1,15 +1,14 @@
 /** A dialog with a form in it: the console's way to make or change one thing. Also asks before something
  * that cannot be taken back, then with no fields or few. */
 
-import Modal from "@cloudscape-design/components/modal";
-import SpaceBetween from "@cloudscape-design/components/space-between";
 import { type ReactNode, useState } from "react";
 import type { JsonObject, Place } from "../api/contract.ts";
 import { refresh } from "../live/events.ts";
-import { DialogFooter } from "../widgets/dialog-footer.tsx";
 import { ProblemAlert } from "../widgets/problem-alert.tsx";
 import { check } from "./check.ts";
-import { expanded, pruned, visibleFields, withDefaults } from "./schema.ts";
+import { hasPlace } from "./error-places.ts";
+import { FormModal } from "./form-modal.tsx";
+import { expanded, pruned, same, visibleFields, withDefaults } from "./schema.ts";
 import { SchemaForm } from "./schema-form.tsx";
 import { useSubmission } from "./use-submission.ts";
 
@@ -41,13 +40,16 @@ export function FormDialog({
   size = "medium",
 }: FormDialogProps) {
   const [form] = useState(() => expanded(schema));
-  const [value, setValue] = useState(() => withDefaults(form, initial));
+  const [begun] = useState(() => withDefaults(form, initial));
+  const [value, setValue] = useState(begun);
   const [tried, setTried] = useState(false);
   const submission = useSubmission<JsonObject>(async (body, key) => {
     await submit(body, key);
   });
-  const wrong = check(visibleFields(form, value), value);
-  const errors = [...wrong, ...(submission.problem?.fieldErrors ?? [])];
+  const fields = visibleFields(form, value);
+  const wrong = check(fields, value);
+  // What no field can show stands in the problem below them.
+  const refused = (submission.problem?.fieldErrors ?? []).filter((one) => hasPlace(fields, one));
 
   async function confirm(): Promise<void> {
     setTried(true);
@@ -57,41 +59,32 @@ export function FormDialog({
     onClose();
   }
 
+  function change(next: JsonObject): void {
+    setValue(next);
+    // Something else was refused.
+    submission.clear();
+  }
+
   return (
-    <Modal
-      visible
+    <FormModal
+      title={title}
       size={size}
-      header={title}
-      onDismiss={onClose}
-      footer={
-        <DialogFooter
-          text={submitText}
-          sending={submission.sending}
-          onCancel={onClose}
-          onConfirm={() => void confirm()}
-        />
-      }
+      submitText={submitText}
+      sending={submission.sending}
+      typed={!same(value, begun)}
+      onSubmit={() => void confirm()}
+      onClose={onClose}
     >
-      <form
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void confirm();
-        }}
-      >
-        <SpaceBetween size="l">
-          {children}
-          <SchemaForm
-            schema={form}
-            value={value}
-            onChange={setValue}
-            errors={errors}
-            showAll={tried}
-            context={{ place }}
-          />
-          {submission.problem !== null && <ProblemAlert problem={submission.problem} />}
-        </SpaceBetween>
-      </form>
-    </Modal>
+      {children}
+      <SchemaForm
+        schema={form}
+        value={value}
+        onChange={change}
+        errors={[...wrong, ...refused]}
+        showAll={tried}
+        context={{ place }}
+      />
+      {submission.problem !== null && <ProblemAlert problem={submission.problem} />}
+    </FormModal>
   );
 }

@@ -15,7 +15,7 @@ export function DialogFooter({ text, sending, onCancel, onConfirm }: DialogFoote
   return (
     <Box float="right">
       <SpaceBetween direction="horizontal" size="xs">
-        <Button variant="link" onClick={onCancel}>
+        <Button variant="link" disabled={sending} onClick={onCancel}>
           Cancel
         </Button>
         <Button variant="primary" loading={sending} onClick={onConfirm}>

@@ -5,8 +5,6 @@ import Alert from "@cloudscape-design/components/alert";
 import Box from "@cloudscape-design/components/box";
 import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
-import Modal from "@cloudscape-design/components/modal";
-import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { AppInstance, JsonObject, Manifest, OperationSpec } from "../../api/contract.ts";
@@ -14,13 +12,14 @@ import { type FieldError, Problem } from "../../api/problem.ts";
 import { noticeDone } from "../../app/notices.ts";
 import { placeOf } from "../../app/place.ts";
 import { check } from "../../forms/check.ts";
+import { hasPlace } from "../../forms/error-places.ts";
+import { FormModal } from "../../forms/form-modal.tsx";
 import { pointerParts } from "../../forms/pointers.ts";
-import { expanded, pruned, visibleFields, withDefaults } from "../../forms/schema.ts";
+import { expanded, pruned, same, visibleFields, withDefaults } from "../../forms/schema.ts";
 import { SchemaForm } from "../../forms/schema-form.tsx";
 import { useSubmission } from "../../forms/use-submission.ts";
 import { refresh } from "../../live/events.ts";
 import { differences, merged, settingsSchema } from "../../manifest/settings.ts";
-import { DialogFooter } from "../../widgets/dialog-footer.tsx";
 import { ProblemAlert } from "../../widgets/problem-alert.tsx";
 import { sentence } from "../../widgets/words.ts";
 
@@ -44,44 +43,37 @@ export function SettingsDialog({ instance, manifest, deploy, onClose }: Settings
   }
 
   return (
-    <Modal
-      visible
+    <FormModal
+      title="Change settings"
       size="large"
-      header="Change settings"
-      onDismiss={onClose}
-      footer={
-        <DialogFooter
-          text="Save"
-          sending={edit.sending}
-          onCancel={onClose}
-          onConfirm={() => void save()}
-        />
-      }
+      submitText="Save"
+      sending={edit.sending}
+      typed={edit.typed}
+      onSubmit={() => void save()}
+      onClose={onClose}
     >
-      <SpaceBetween size="l">
-        <Box>
-          Where members run is not changed here: add, replace or remove them on the page of the
-          instance.
-        </Box>
-        {edit.theirs.length > 0 && (
-          <Alert type="warning" header="Somebody else has saved meanwhile">
-            {`They changed ${edit.theirs.join(", ")}. What you typed is still here; the rest is as they saved it. Look at it, and save again.`}
-          </Alert>
-        )}
-        <FormField label="Label" description="What people call this instance.">
-          <Input value={edit.label} onChange={({ detail }) => edit.setLabel(detail.value)} />
-        </FormField>
-        <SchemaForm
-          schema={edit.schema}
-          value={edit.value}
-          onChange={edit.setValue}
-          errors={edit.errors}
-          showAll={tried}
-          context={{ place: placeOf(instance), operation: deploy, manifest, instance }}
-        />
-        {edit.problem !== null && <ProblemAlert problem={edit.problem} />}
-      </SpaceBetween>
-    </Modal>
+      <Box>
+        Where members run is not changed here: add, replace or remove them on the page of the
+        instance.
+      </Box>
+      {edit.theirs.length > 0 && (
+        <Alert type="warning" header="Somebody else has saved meanwhile">
+          {`They changed ${edit.theirs.join(", ")}. What you typed is still here; the rest is as they saved it. Look at it, and save again.`}
+        </Alert>
+      )}
+      <FormField label="Label" description="What people call this instance.">
+        <Input value={edit.label} onChange={({ detail }) => edit.setLabel(detail.value)} />
+      </FormField>
+      <SchemaForm
+        schema={edit.schema}
+        value={edit.value}
+        onChange={edit.setValue}
+        errors={edit.errors}
+        showAll={tried}
+        context={{ place: placeOf(instance), operation: deploy, manifest, instance }}
+      />
+      {edit.problem !== null && <ProblemAlert problem={edit.problem} />}
+    </FormModal>
   );
 }
 
@@ -93,7 +85,8 @@ function useEdit(instance: AppInstance, deploy: OperationSpec) {
   const [label, setLabel] = useState(instance.display_name);
   const [value, setValue] = useState(() => withDefaults(whole, settingsOf(instance)));
   const [theirs, setTheirs] = useState<readonly string[]>([]);
-  const wrong = check(visibleFields(schema, value), value);
+  const fields = visibleFields(schema, value);
+  const wrong = check(fields, value);
 
   /** Takes over what somebody else has saved; says what, when it is anything on this form. */
   function rebase(now: AppInstance): readonly string[] {
@@ -115,15 +108,22 @@ function useEdit(instance: AppInstance, deploy: OperationSpec) {
     }
   });
   const failed = submission.problem === CONFLICT ? null : submission.problem;
+  // What no field can show stands in the problem below them.
+  const refused = settingsErrors(failed).filter((one) => hasPlace(fields, one));
   return {
     schema,
     value,
-    setValue,
+    setValue(next: JsonObject) {
+      setValue(next);
+      // Something else was refused.
+      submission.clear();
+    },
     label,
     setLabel,
     theirs,
     wrong,
-    errors: [...wrong, ...settingsErrors(failed)],
+    errors: [...wrong, ...refused],
+    typed: label !== base.display_name || !same(value, withDefaults(whole, settingsOf(base))),
     sending: submission.sending,
     problem: failed,
     send: () => submission.send({ label, settings: pruned(whole, value) }),
