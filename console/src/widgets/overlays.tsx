@@ -9,10 +9,10 @@ import { api, call } from "../api/client.ts";
 import type { JsonObject, Schemas } from "../api/contract.ts";
 import { pageQuery } from "../api/pages.ts";
 import { FormDialog } from "../forms/form-dialog.tsx";
-import { NAME, objectOf } from "../forms/own-schemas.ts";
+import { choice, NAME, objectOf } from "../forms/own-schemas.ts";
 import { useList } from "../live/use-list.ts";
 import { type Column, DataTable } from "./data-table.tsx";
-import { DIMENSIONS, dimensionName } from "./dimensions.ts";
+import { DIMENSIONS, type Dimension, dimensionName } from "./dimensions.ts";
 import { Empty } from "./empty.tsx";
 import { Moment } from "./moment.tsx";
 
@@ -186,7 +186,11 @@ function OverlayDialog({ dialog, scope, onClose }: OverlayDialogProps) {
       title={edited === null ? "Add rules" : edited.name}
       submitText="Save"
       size="large"
-      schema={edited === null ? objectOf({ name: NAME, ...FIELDS }, "name") : objectOf(FIELDS)}
+      schema={
+        edited === null
+          ? objectOf({ name: NAME, ...FIELDS }, "name", ...NEEDED)
+          : objectOf(FIELDS, ...NEEDED)
+      }
       initial={edited === null ? {} : fieldsOf(edited)}
       onClose={onClose}
       submit={(value, key) => save(edited, scope, value, key)}
@@ -194,15 +198,42 @@ function OverlayDialog({ dialog, scope, onClose }: OverlayDialogProps) {
   );
 }
 
+/** What one dimension is narrowed to. Nothing at all is said on its own: an empty list of what is allowed could be
+ * meant either way. */
+const EVERYTHING = "everything";
+const THESE = "these";
+const NOTHING = "nothing";
+
 const FIELDS: Readonly<Record<string, JsonObject>> = {
   description: { title: "Why", type: "string", maxLength: 2000, "x-widget": "textarea" },
-  ...Object.fromEntries(
-    DIMENSIONS.flatMap((dimension) => [
-      [`allow_${dimension}`, patterns(`${dimensionName(dimension)}: only these`)],
-      [`deny_${dimension}`, patterns(`${dimensionName(dimension)}: never these`)],
-    ]),
-  ),
+  ...Object.fromEntries(DIMENSIONS.flatMap(fieldsOfDimension)),
 };
+
+/** Needed where they are drawn. */
+const NEEDED = DIMENSIONS.flatMap((dimension) => [`may_${dimension}`, `allow_${dimension}`]);
+
+function fieldsOfDimension(dimension: Dimension): [string, JsonObject][] {
+  const name = dimensionName(dimension);
+  const may = choice(
+    `${name}: what may be used`,
+    [
+      { value: EVERYTHING, label: "Everything that holds above" },
+      { value: THESE, label: "Only these" },
+      { value: NOTHING, label: "Nothing" },
+    ],
+    { default: EVERYTHING },
+  );
+  const only = {
+    ...patterns(`${name}: only these`),
+    minItems: 1,
+    "x-show-when": { pointer: `/may_${dimension}`, equals: THESE },
+  };
+  return [
+    [`may_${dimension}`, may],
+    [`allow_${dimension}`, only],
+    [`deny_${dimension}`, patterns(`${name}: never these`)],
+  ];
+}
 
 function patterns(title: string): JsonObject {
   return { title, type: "array", items: { type: "string" }, "x-help": "Names or patterns with *." };
@@ -211,23 +242,31 @@ function patterns(title: string): JsonObject {
 function fieldsOf({ description, rules }: Overlay): JsonObject {
   const fields: Record<string, JsonObject[string]> = { description };
   for (const dimension of DIMENSIONS) {
-    const rule = rules[dimension];
-    if (rule?.allow) fields[`allow_${dimension}`] = [...rule.allow];
-    if (rule?.deny && rule.deny.length > 0) fields[`deny_${dimension}`] = [...rule.deny];
+    const { allow = null, deny = [] } = rules[dimension] ?? {};
+    if (allow !== null) fields[`may_${dimension}`] = allow.length > 0 ? THESE : NOTHING;
+    if (allow !== null && allow.length > 0) fields[`allow_${dimension}`] = [...allow];
+    if (deny.length > 0) fields[`deny_${dimension}`] = [...deny];
   }
   return fields;
 }
 
-function rulesOf(value: JsonObject): RuleSet {
-  const rules: Record<string, { allow: string[] | null; deny: string[] }> = {};
+/** The rules that were edited, with what the form says in place of what they said; a dimension this console does
+ * not know stays as it was. */
+function rulesOf(edited: Overlay | null, value: JsonObject): RuleSet {
+  const rules: RuleSet = { ...edited?.rules };
   for (const dimension of DIMENSIONS) {
-    const allow = words(value[`allow_${dimension}`]);
+    const allow = allowOf(dimension, value);
     const deny = words(value[`deny_${dimension}`]);
-    if (allow.length > 0 || deny.length > 0) {
-      rules[dimension] = { allow: allow.length > 0 ? allow : null, deny };
-    }
+    if (allow !== null || deny.length > 0) rules[dimension] = { allow, deny };
+    else delete rules[dimension];
   }
-  return rules as RuleSet;
+  return rules;
+}
+
+function allowOf(dimension: Dimension, value: JsonObject): string[] | null {
+  const may = value[`may_${dimension}`];
+  if (may === NOTHING) return [];
+  return may === THESE ? words(value[`allow_${dimension}`]) : null;
 }
 
 function words(value: JsonObject[string] | undefined): string[] {
@@ -241,7 +280,7 @@ function save(
   key: string,
 ): Promise<unknown> {
   const headers = { "Idempotency-Key": key };
-  const content = { description: String(value.description ?? ""), rules: rulesOf(value) };
+  const content = { description: String(value.description ?? ""), rules: rulesOf(edited, value) };
   if (edited !== null) {
     return call(
       api.PUT("/api/v1/policy-overlays/{overlay_id}", {
