@@ -69,6 +69,7 @@ export function ArtifactTable({ sourceId, actions }: ArtifactTableProps) {
           onChange={({ detail }) => setWanted(detail.selectedOption.value ?? "")}
         />
       }
+      widen={status === undefined ? null : () => setWanted("")}
       empty={
         <Empty title="No artifact">
           What apps install on machines is published to a source, by its digest, and never changes.

@@ -20,9 +20,11 @@ export interface EventQuery {
 interface EventTableProps {
   readonly query: EventQuery;
   readonly title: string;
+  /** Shows all again, where the query is narrower than what its page is about. */
+  readonly widen?: (() => void) | null;
 }
 
-export function EventTable({ query, title }: EventTableProps) {
+export function EventTable({ query, title, widen = null }: EventTableProps) {
   const events = useList(
     `events:${JSON.stringify(query)}`,
     (cursor, signal) =>
@@ -41,6 +43,7 @@ export function EventTable({ query, title }: EventTableProps) {
       list={events}
       idOf={({ id }) => id}
       columns={COLUMNS}
+      widen={widen}
       empty={<Empty title="Nothing has happened yet">What happens appears here by itself.</Empty>}
     />
   );

@@ -18,13 +18,13 @@ type Way = Exclude<NextAction["action"], "start_controller">;
 interface WaysOutProps {
   readonly actions: readonly NextAction[];
   readonly instance: { readonly id: string; readonly org_id: string; readonly project_id: string };
-  /** What the app has stated of what is left, for whoever thinks of abandoning. */
-  readonly absence?: Schemas["Absence"] | null;
+  /** What the app has stated of what is left, for whoever thinks of abandoning; undefined until that was read. */
+  readonly absence: Schemas["Absence"] | null | undefined;
   /** Opens the app's own dialog for taking the instance down; without it the platform's is used. */
   readonly onDelete?: () => void;
 }
 
-export function WaysOut({ actions, instance, absence = null, onDelete }: WaysOutProps) {
+export function WaysOut({ actions, instance, absence, onDelete }: WaysOutProps) {
   const can = useCan();
   const [open, setOpen] = useState<NextAction | null>(null);
   const offered = actions.filter(
@@ -92,7 +92,7 @@ const MEANINGS: Readonly<Record<Way, string>> = {
 interface WayDialogProps {
   readonly next: NextAction;
   readonly instanceId: string;
-  readonly absence: Schemas["Absence"] | null;
+  readonly absence: WaysOutProps["absence"];
   readonly onClose: () => void;
 }
 
@@ -117,7 +117,14 @@ function WayDialog({ next, instanceId, absence, onClose }: WayDialogProps) {
   );
 }
 
-function Evidence({ absence }: { readonly absence: Schemas["Absence"] | null }) {
+function Evidence({ absence }: Pick<WaysOutProps, "absence">) {
+  if (absence === undefined) {
+    return (
+      <Alert type="warning" header="The evidence was not read yet">
+        What the app has stated of what is left is not known here.
+      </Alert>
+    );
+  }
   if (absence === null) {
     return (
       <Alert type="warning" header="There is no evidence">

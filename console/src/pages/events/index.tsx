@@ -70,7 +70,7 @@ function Happening({ projectId }: { readonly projectId: string }) {
           />
         </FormField>
       </Container>
-      <EventTable query={query} title="Events" />
+      <EventTable query={query} title="Events" widen={wanted === "" ? null : () => setWanted("")} />
     </SpaceBetween>
   );
 }

@@ -89,7 +89,7 @@ function OperationView({ operation, live }: OperationViewProps) {
           org_id: operation.org_id,
           project_id: operation.project_id,
         }}
-        absence={member?.absence ?? instance?.absence ?? null}
+        absence={stated(operation, instance, member)}
       />
       <Conditions conditions={operation.conditions} />
       <Container
@@ -122,6 +122,16 @@ function OperationView({ operation, live }: OperationViewProps) {
 
 function TimelineOf({ correlationId }: { readonly correlationId: string }) {
   return <TimelineTable timeline={useTimeline(correlationId)} />;
+}
+
+/** What the app has stated of what is left; undefined until both were read. */
+function stated(
+  { member_id }: Operation,
+  instance: Schemas["AppInstance"] | null,
+  member: Schemas["Member"] | null,
+): Schemas["Absence"] | null | undefined {
+  if (instance === null || (member_id !== null && member === null)) return undefined;
+  return member?.absence ?? instance.absence;
 }
 
 function diagnosis(
