@@ -18,6 +18,9 @@ export interface Pages<T> {
   readonly more: boolean;
 }
 
+/** Where one chooses: what is cut off could not be chosen. */
+export const EVERY_PAGE = Number.POSITIVE_INFINITY;
+
 /** The first `count` pages, one behind the other. */
 export async function readPages<T>(
   read: ReadPage<T>,

@@ -22,8 +22,8 @@ export interface FormContext {
   readonly manifest?: Manifest;
   readonly instance?: AppInstance;
   readonly members?: readonly Member[];
-  /** Versions that can be chosen, best first. */
-  readonly versions?: readonly string[];
+  /** The app, where there is no instance of it yet. */
+  readonly slug?: string;
 }
 
 export const FormPlace = createContext<FormContext>({

@@ -4,13 +4,18 @@ import Button from "@cloudscape-design/components/button";
 import Multiselect from "@cloudscape-design/components/multiselect";
 import Select from "@cloudscape-design/components/select";
 import { api, call } from "../api/client.ts";
-import { pageQuery, readPages } from "../api/pages.ts";
+import type { Member, Place, Schemas } from "../api/contract.ts";
+import { EVERY_PAGE, pageQuery, readPages } from "../api/pages.ts";
 import { useProjects } from "../app/place.ts";
 import { type Live, useLive } from "../live/use-live.ts";
 import { componentTitle } from "../manifest/placement.ts";
-import { sentence } from "../widgets/words.ts";
+import { isId } from "../widgets/named.tsx";
+import { ReadProblem } from "../widgets/page.tsx";
+import { sentence, shortId } from "../widgets/words.ts";
 import { useFormContext, type WidgetProps } from "./context.ts";
+import { useProjectApp, versionOption } from "./project-app.ts";
 import { list } from "./schema.ts";
+import { machineName, useMachines } from "./use-offers.ts";
 
 interface Option {
   readonly value: string;
@@ -19,7 +24,7 @@ interface Option {
   readonly disabled?: boolean;
 }
 
-const MOST_PAGES = 5;
+const NOWHERE: Place = { org_id: null, project_id: null };
 
 export function ServiceAccountPicker(props: WidgetProps) {
   const projectId = useFormContext().place.project_id;
@@ -34,7 +39,7 @@ export function ServiceAccountPicker(props: WidgetProps) {
               signal,
             }),
           ),
-        MOST_PAGES,
+        EVERY_PAGE,
         signal,
       );
       return read.items.filter(({ active }) => active);
@@ -69,7 +74,7 @@ export function CredentialPicker(props: WidgetProps) {
               signal,
             }),
           ),
-        MOST_PAGES,
+        EVERY_PAGE,
         signal,
       );
       return read.items.filter(({ status }) => status === "active");
@@ -104,7 +109,7 @@ export function SecretPicker(props: WidgetProps) {
               signal,
             }),
           ),
-        MOST_PAGES,
+        EVERY_PAGE,
         signal,
       );
       return read.items.filter(({ status }) => status === "active");
@@ -121,36 +126,48 @@ export function SecretPicker(props: WidgetProps) {
       {...props}
       options={options}
       live={secrets}
-      manage={`/projects/${projectId}/access?tab=credentials`}
+      manage={`/projects/${projectId}/access?tab=secrets`}
     />
   );
 }
 
+/** Those that can be installed: what was promoted first. */
 export function ArtifactPicker(props: WidgetProps) {
   const artifacts = useLive(
     "artifacts",
     async (signal) => {
-      const read = await readPages(
-        (cursor) =>
-          call(
-            api.GET("/api/v1/artifacts", {
-              params: { query: { status: "published", ...pageQuery(cursor) } },
-              signal,
-            }),
-          ),
-        MOST_PAGES,
-        signal,
-      );
-      return read.items;
+      const [promoted, published] = await Promise.all([
+        readArtifacts("promoted", signal),
+        readArtifacts("published", signal),
+      ]);
+      return [...promoted, ...published];
     },
     { on: ({ type }) => type.startsWith("artifacts.") },
   );
-  const options = artifacts.value?.map(({ id, name, version, platform, trust }) => ({
+  const options = artifacts.value?.map(({ id, name, version, platform, status, trust }) => ({
     value: id,
     label: `${name} ${version}`,
-    description: `${platform || "any platform"}, ${sentence(trust)}`,
+    description: `${platform || "any platform"}, ${sentence(status)}, ${sentence(trust)}`,
   }));
   return <Pick {...props} options={options} live={artifacts} />;
+}
+
+async function readArtifacts(
+  status: Schemas["ArtifactStatus"],
+  signal: AbortSignal,
+): Promise<readonly Schemas["Artifact"][]> {
+  const read = await readPages(
+    (cursor) =>
+      call(
+        api.GET("/api/v1/artifacts", {
+          params: { query: { status, ...pageQuery(cursor) } },
+          signal,
+        }),
+      ),
+    EVERY_PAGE,
+    signal,
+  );
+  return read.items;
 }
 
 export function ProjectPicker(props: WidgetProps) {
@@ -163,21 +180,30 @@ export function ProjectPicker(props: WidgetProps) {
 }
 
 export function MemberPicker(props: WidgetProps) {
-  const { members = [], manifest } = useFormContext();
-  const options = members
-    .filter(({ status }) => status !== "removed")
-    .map(({ id, component_key, node, allocation_id, status }) => ({
-      value: id,
-      label: `${componentTitle(manifest, component_key)} on ${node || allocation_id}`,
-      description: sentence(status),
-    }));
+  const { members = [], manifest, place } = useFormContext();
+  const there = members.filter(({ status }) => status !== "removed");
+  // Only who has no node yet is told by the allocation.
+  const machines = useMachines(there.every(({ node }) => node) ? NOWHERE : place).value ?? [];
+  const machineOf = ({ node, allocation_id }: Member) =>
+    node || calledShort(machineName(machines, allocation_id));
+  const options = there.map((member) => ({
+    value: member.id,
+    label: `${componentTitle(manifest, member.component_key)} on ${machineOf(member)}`,
+    description: sentence(member.status),
+  }));
   return <Pick {...props} options={options} />;
 }
 
 export function VersionPicker(props: WidgetProps) {
-  const { versions = [] } = useFormContext();
+  const { place, instance, slug = instance?.app_slug ?? null } = useFormContext();
+  const app = useProjectApp(place.project_id, slug);
+  const known = place.project_id !== null && slug !== null;
   return (
-    <Pick {...props} options={versions.map((version) => ({ value: version, label: version }))} />
+    <Pick
+      {...props}
+      options={app.value?.versions.map(versionOption)}
+      {...(known ? { live: app } : {})}
+    />
   );
 }
 
@@ -188,22 +214,16 @@ interface PickProps extends WidgetProps {
   readonly manage?: string;
 }
 
-function Pick({
-  field,
-  value,
-  onChange,
-  disabled,
-  invalid,
-  options = [],
-  live,
-  manage,
-}: PickProps) {
+function Pick({ field, value, onChange, disabled, invalid, options, live, manage }: PickProps) {
   const many = field.schema.type === "array";
+  const offered = options ?? [];
+  const optionOf = (id: string) => offered.find((option) => option.value === id) ?? unoffered(id);
   const common = {
-    options,
+    options: offered,
     disabled,
     invalid,
-    filteringType: options.length > 7 ? "auto" : "none",
+    filteringType: offered.length > 7 ? "auto" : "none",
+    virtualScroll: offered.length > 100,
     statusType: statusOf(live),
     loadingText: "Reading",
     errorText: live?.problem?.title ?? "It could not be read",
@@ -213,42 +233,54 @@ function Pick({
     placeholder: field.required ? "Choose one" : "None",
   } as const;
   return (
-    <div className="pick">
-      <div className="pick-field">
-        {many ? (
-          <Multiselect
-            {...common}
-            selectedOptions={options.filter((option) => list(value).includes(option.value))}
-            onChange={({ detail }) =>
-              onChange(detail.selectedOptions.map((option) => option.value ?? ""))
-            }
-          />
-        ) : (
-          <Select
-            {...common}
-            selectedOption={options.find((option) => option.value === value) ?? null}
-            onChange={({ detail }) => onChange(detail.selectedOption.value || undefined)}
-          />
+    <>
+      {live !== undefined && <ReadProblem live={live} />}
+      <div className="pick">
+        <div className="pick-field">
+          {many ? (
+            <Multiselect
+              {...common}
+              selectedOptions={list(value).map((id) => optionOf(String(id)))}
+              onChange={({ detail }) =>
+                onChange(detail.selectedOptions.map((option) => option.value ?? ""))
+              }
+            />
+          ) : (
+            <Select
+              {...common}
+              selectedOption={typeof value === "string" ? optionOf(value) : null}
+              onChange={({ detail }) => onChange(detail.selectedOption.value || undefined)}
+            />
+          )}
+        </div>
+        {!field.required && !many && value !== undefined && !disabled && (
+          <Button variant="link" formAction="none" onClick={() => onChange(undefined)}>
+            Clear
+          </Button>
+        )}
+        {manage !== undefined && (
+          <Button
+            href={manage}
+            target="_blank"
+            variant="inline-link"
+            iconName="external"
+            iconAlign="right"
+          >
+            Manage
+          </Button>
         )}
       </div>
-      {!field.required && !many && value !== undefined && !disabled && (
-        <Button variant="link" onClick={() => onChange(undefined)}>
-          Clear
-        </Button>
-      )}
-      {manage !== undefined && (
-        <Button
-          href={manage}
-          target="_blank"
-          variant="inline-link"
-          iconName="external"
-          iconAlign="right"
-        >
-          Manage
-        </Button>
-      )}
-    </div>
+    </>
   );
+}
+
+/** What was chosen stays chosen, also when it is offered no longer or is not read yet. */
+function unoffered(id: string): Option {
+  return { value: id, label: calledShort(id) };
+}
+
+function calledShort(text: string): string {
+  return isId(text) ? shortId(text) : text;
 }
 
 function statusOf(live: PickProps["live"]) {

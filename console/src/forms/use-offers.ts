@@ -4,7 +4,7 @@
 
 import { api, call } from "../api/client.ts";
 import type { Allocation, AppInstance, Place, Schemas, Sku } from "../api/contract.ts";
-import { pageQuery, readPages } from "../api/pages.ts";
+import { EVERY_PAGE, pageQuery, readPages } from "../api/pages.ts";
 import { Problem } from "../api/problem.ts";
 import { HELD } from "../api/states.ts";
 import { type Live, type LiveArguments, useLive } from "../live/use-live.ts";
@@ -21,7 +21,6 @@ export interface Offer extends Machine {
   readonly usedBy: string | null;
 }
 
-const MOST_PAGES = 10;
 type Dimension = Schemas["Dimension"];
 
 export function useOffers(place: Place, instance?: AppInstance): Live<readonly Offer[]> {
@@ -109,7 +108,7 @@ async function readAllocations(
           signal,
         }),
       ),
-    MOST_PAGES,
+    EVERY_PAGE,
     signal,
   );
   return read.items;
@@ -118,7 +117,7 @@ async function readAllocations(
 export async function readSkus(signal: AbortSignal): Promise<readonly Sku[]> {
   const read = await readPages(
     (cursor) => call(api.GET("/api/v1/skus", { params: { query: pageQuery(cursor) }, signal })),
-    MOST_PAGES,
+    EVERY_PAGE,
     signal,
   );
   return read.items;
