@@ -4,23 +4,27 @@ import type { Allocation, Sku } from "../api/contract.ts";
 
 export const HOURS_A_MONTH = 730;
 
-export interface Price {
+export interface Sum {
   readonly currency: string;
   readonly perHour: number;
-  /** Allocations whose kind has no price here: the sum does not hold them. */
+}
+
+export interface Price {
+  /** One of every currency: what is not the same money is not added up. */
+  readonly sums: readonly Sum[];
+  /** Allocations whose kind has no price here: no sum holds them. */
   readonly unknown: readonly string[];
 }
 
 export function priceOf(allocations: readonly Allocation[], skus: readonly Sku[]): Price {
-  const prices = allocations.map(({ id, sku }) => ({
-    id,
-    sku: skus.find(({ name }) => name === sku),
-  }));
-  return {
-    currency: prices.find(({ sku }) => sku)?.sku?.currency ?? "EUR",
-    perHour: prices.reduce((sum, { sku }) => sum + Number(sku?.price_per_hour ?? 0), 0),
-    unknown: prices.filter(({ sku }) => sku === undefined).map(({ id }) => id),
-  };
+  const sums = new Map<string, number>();
+  const unknown: string[] = [];
+  for (const allocation of allocations) {
+    const sku = skus.find(({ name }) => name === allocation.sku);
+    if (sku === undefined) unknown.push(allocation.id);
+    else sums.set(sku.currency, (sums.get(sku.currency) ?? 0) + Number(sku.price_per_hour));
+  }
+  return { sums: [...sums].map(([currency, perHour]) => ({ currency, perHour })), unknown };
 }
 
 export function money(amount: number, currency: string): string {
@@ -34,9 +38,19 @@ export function money(amount: number, currency: string): string {
 }
 
 /** "€3.20 per hour, about €2,336.00 per month". */
-export function priceText({ perHour, currency }: Price): string {
-  const month = money(perHour * HOURS_A_MONTH, currency);
-  return `${money(perHour, currency)} per hour, about ${month} per month`;
+export function priceText(price: Price): string {
+  if (price.sums.length === 0) return "Not known";
+  return `${perHourText(price)} per hour, about ${perMonthText(price)} per month`;
+}
+
+/** "€3.20", "€3.20 + $1.10"; a dash where nothing is known to cost anything. */
+export function perHourText({ sums }: Price): string {
+  return sums.map(({ perHour, currency }) => money(perHour, currency)).join(" + ") || "–";
+}
+
+export function perMonthText({ sums, unknown }: Price): string {
+  const months = sums.map((sum) => ({ ...sum, perHour: sum.perHour * HOURS_A_MONTH }));
+  return perHourText({ sums: months, unknown });
 }
 
 /** "8 × H100, 64 CPUs, 512 GiB": what a kind of machine is. */

@@ -8,38 +8,49 @@ import Header from "@cloudscape-design/components/header";
 import KeyValuePairs from "@cloudscape-design/components/key-value-pairs";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import Table from "@cloudscape-design/components/table";
-import type { JsonObject, Manifest, OperationSpec, Schemas } from "../../api/contract.ts";
+import { Fragment } from "react";
+import type { JsonObject, Manifest, OperationSpec } from "../../api/contract.ts";
 import { useProject, useTenantNames } from "../../app/place.ts";
-import { type Offer, useOffers } from "../../forms/use-offers.ts";
+import type { ProjectApp } from "../../forms/project-app.ts";
+import type { Offer } from "../../forms/use-offers.ts";
+import type { Live } from "../../live/use-live.ts";
 import { billedText } from "../../manifest/billing.ts";
 import { allocationsOf, componentTitle, seatsOf, topologyFor } from "../../manifest/placement.ts";
-import { HOURS_A_MONTH, money, type Price, priceOf, skuText } from "../../manifest/price.ts";
+import {
+  HOURS_A_MONTH,
+  money,
+  type Price,
+  perHourText,
+  perMonthText,
+  priceOf,
+  skuText,
+} from "../../manifest/price.ts";
 import { Answers } from "../../widgets/answers.tsx";
+import { Named } from "../../widgets/named.tsx";
+import { Loaded } from "../../widgets/page.tsx";
+import { Prose } from "../../widgets/prose.tsx";
 import { sentence } from "../../widgets/words.ts";
 import type { Draft } from "./draft.ts";
+import type { InTheWay } from "./in-the-way.ts";
 
 interface ReviewProps {
-  readonly app: Schemas["ProjectApp"];
+  readonly app: ProjectApp;
   readonly draft: Draft;
-  readonly manifest: Manifest | null;
+  readonly manifest: Manifest;
   readonly input: JsonObject;
+  readonly offers: Live<readonly Offer[]>;
+  readonly inTheWay: readonly InTheWay[];
   readonly onEdit: (step: number) => void;
 }
 
-export function Review({ app, draft, manifest, input, onEdit }: ReviewProps) {
-  const project = useProject();
-  const offers = useOffers({ org_id: project?.org_id ?? null, project_id: project?.id ?? null });
-  const operation = manifest?.operations.find(({ purpose }) => purpose === "deploy");
-  if (manifest === null || operation === undefined) return null;
+export function Review({ app, draft, manifest, input, offers, inTheWay, onEdit }: ReviewProps) {
+  const operation = manifest.operations.find(({ purpose }) => purpose === "deploy");
+  if (operation === undefined) return null;
   const ids = allocationsOf(operation, input);
-  const machines = (offers.value ?? []).filter(({ allocation }) => ids.includes(allocation.id));
-  const price = priceOf(
-    machines.map(({ allocation }) => allocation),
-    machines.flatMap(({ sku }) => (sku === null ? [] : [sku])),
-  );
   const topology = topologyFor(manifest, ids.length);
   return (
     <SpaceBetween size="l">
+      {inTheWay.length > 0 && <Blocked machines={inTheWay} onEdit={onEdit} />}
       <Container
         header={
           <Header variant="h2" actions={<Button onClick={() => onEdit(0)}>Change</Button>}>
@@ -57,14 +68,17 @@ export function Review({ app, draft, manifest, input, onEdit }: ReviewProps) {
           ]}
         />
       </Container>
-      <Machines
-        machines={machines}
-        manifest={manifest}
-        operation={operation}
-        input={input}
-        onEdit={onEdit}
-      />
-      <Costs price={price} manifest={manifest} />
+      <Loaded live={offers}>
+        {(found) => {
+          const machines = found.filter(({ allocation }) => ids.includes(allocation.id));
+          return (
+            <SpaceBetween size="l">
+              <Machines {...{ machines, manifest, operation, input, onEdit }} />
+              <Costs price={priceOfOffers(machines)} manifest={manifest} />
+            </SpaceBetween>
+          );
+        }}
+      </Loaded>
       <Container
         header={
           <Header variant="h2" actions={<Button onClick={() => onEdit(1)}>Change</Button>}>
@@ -83,6 +97,38 @@ export function Review({ app, draft, manifest, input, onEdit }: ReviewProps) {
   );
 }
 
+interface BlockedProps {
+  readonly machines: readonly InTheWay[];
+  readonly onEdit: (step: number) => void;
+}
+
+function Blocked({ machines, onEdit }: BlockedProps) {
+  return (
+    <div role="alert">
+      <Alert
+        type="error"
+        header="It cannot be deployed on these machines"
+        action={<Button onClick={() => onEdit(1)}>Choose others</Button>}
+      >
+        <ul className="plain-list">
+          {machines.map(({ allocationId, why }) => (
+            <li key={allocationId}>
+              <Named id={allocationId} />: <Prose plain>{why}</Prose>
+            </li>
+          ))}
+        </ul>
+      </Alert>
+    </div>
+  );
+}
+
+function priceOfOffers(machines: readonly Offer[]): Price {
+  return priceOf(
+    machines.map(({ allocation }) => allocation),
+    machines.flatMap(({ sku }) => (sku === null ? [] : [sku])),
+  );
+}
+
 interface MachinesProps {
   readonly machines: readonly Offer[];
   readonly manifest: Manifest;
@@ -91,7 +137,8 @@ interface MachinesProps {
   readonly onEdit: (step: number) => void;
 }
 
-/** Which component comes to which machine, and what is done there. */
+/** Which component comes to which machine; and what the deploy does, which step on which machine only the app
+ * knows. */
 function Machines({ machines, manifest, operation, input, onEdit }: MachinesProps) {
   const seats = seatsOf(operation, input);
   const steps = (operation.steps ?? []).map(({ title, name }) => title || sentence(name));
@@ -101,7 +148,7 @@ function Machines({ machines, manifest, operation, input, onEdit }: MachinesProp
         <Header
           variant="h2"
           counter={`(${machines.length})`}
-          description={steps.length === 0 ? undefined : `On each: ${steps.join(" → ")}.`}
+          description={steps.length === 0 ? undefined : `The deploy: ${steps.join(" → ")}.`}
           actions={<Button onClick={() => onEdit(1)}>Change</Button>}
         >
           What happens on which machine
@@ -171,17 +218,23 @@ function Costs({ price, manifest }: { readonly price: Price; readonly manifest: 
       <KeyValuePairs
         columns={4}
         items={[
-          { label: "Per hour", value: money(price.perHour, price.currency) },
-          {
-            label: `Per month (${HOURS_A_MONTH} hours)`,
-            value: money(price.perHour * HOURS_A_MONTH, price.currency),
-          },
+          { label: "Per hour", value: perHourText(price) },
+          { label: `Per month (${HOURS_A_MONTH} hours)`, value: perMonthText(price) },
           { label: "Paid by", value: `Project ${project?.display_name ?? "–"}, tenant ${tenant}` },
           { label: "Counted", value: billedText(manifest) },
         ]}
       />
       {price.unknown.length > 0 && (
-        <Box color="text-status-warning">The price of {price.unknown.join(", ")} is not known.</Box>
+        <Box color="text-status-warning">
+          The price of{" "}
+          {price.unknown.map((id, at) => (
+            <Fragment key={id}>
+              {at > 0 && ", "}
+              <Named id={id} />
+            </Fragment>
+          ))}{" "}
+          is not known.
+        </Box>
       )}
     </Container>
   );

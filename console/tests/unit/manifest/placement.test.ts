@@ -44,7 +44,7 @@ describe("the price", () => {
 
   it("is the sum of the machines by the hour, and by a month of 730", () => {
     const price = priceOf([held("a", "big"), held("b", "big")], [kind]);
-    expect(price).toEqual({ currency: "EUR", perHour: 25, unknown: [] });
+    expect(price).toEqual({ sums: [{ currency: "EUR", perHour: 25 }], unknown: [] });
     expect(priceText(price)).toMatch(/25\.00 per hour, about .*18,250\.00 per month/);
   });
 
