@@ -6,12 +6,11 @@ import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
 import Select from "@cloudscape-design/components/select";
 import SpaceBetween from "@cloudscape-design/components/space-between";
-import type { Schemas } from "../../api/contract.ts";
-import { sentence } from "../../widgets/words.ts";
-import type { Draft } from "./draft.ts";
+import { type ProjectApp, versionOption } from "../../forms/project-app.ts";
+import { type Draft, versionChosen } from "./draft.ts";
 
 interface IdentityProps {
-  readonly app: Schemas["ProjectApp"];
+  readonly app: ProjectApp;
   readonly draft: Draft;
   readonly onChange: (draft: Draft) => void;
   readonly showAll: boolean;
@@ -28,7 +27,7 @@ export function nameError(name: string): string | null {
 
 export function Identity({ app, draft, onChange, showAll }: IdentityProps) {
   const chosen = app.versions.find(({ version }) => version === draft.version) ?? null;
-  const options = app.versions.map(option);
+  const options = app.versions.map(versionOption);
   const wrong = nameError(draft.name);
   return (
     <Container>
@@ -38,6 +37,7 @@ export function Identity({ app, draft, onChange, showAll }: IdentityProps) {
             {app.reasons.map(({ message }) => message).join(" ")}
           </Alert>
         )}
+        {draft.replaced !== null && <Replaced app={app} version={draft.replaced} />}
         <FormField
           label="Version"
           description={chosen?.message ?? ""}
@@ -47,7 +47,7 @@ export function Identity({ app, draft, onChange, showAll }: IdentityProps) {
             options={options}
             selectedOption={options.find(({ value }) => value === draft.version) ?? null}
             onChange={({ detail }) =>
-              onChange({ ...draft, version: detail.selectedOption.value ?? null, settings: null })
+              onChange(versionChosen(draft, detail.selectedOption.value ?? null))
             }
             placeholder="Choose a version"
           />
@@ -73,13 +73,18 @@ export function Identity({ app, draft, onChange, showAll }: IdentityProps) {
   );
 }
 
-function option(one: Schemas["ProjectAppVersion"]) {
-  const reason = one.reasons.map(({ message }) => message).join(" ");
-  return {
-    value: one.version,
-    label: one.version,
-    description: sentence(one.status),
-    disabled: !one.available,
-    ...(reason === "" ? {} : { disabledReason: reason }),
-  };
+/** That another version stands where the chosen one stood, and why. */
+function Replaced({ app, version }: { readonly app: ProjectApp; readonly version: string }) {
+  const gone = app.versions.find((one) => one.version === version);
+  const now = app.latest_available;
+  const said = [
+    ...(gone?.reasons ?? []).map(({ message }) => message),
+    now === null ? "" : `${now} is chosen in its place.`,
+    "What you filled in is kept as far as it is asked for: look at every step again.",
+  ];
+  return (
+    <Alert type="warning" header={`Version ${version} can no longer be deployed here`}>
+      {said.filter(Boolean).join(" ")}
+    </Alert>
+  );
 }

@@ -1,30 +1,22 @@
 /** Deploys an app: a wizard drawn from its manifest, with the price before it is sent. */
 
 import Wizard from "@cloudscape-design/components/wizard";
-import { type Dispatch, type SetStateAction, useEffect, useState } from "react";
-import { api, asProblem, call } from "../../api/client.ts";
-import type { JsonObject, Manifest, Schemas } from "../../api/contract.ts";
+import { useState } from "react";
 import type { FieldError, Problem } from "../../api/problem.ts";
-import { noticeDone } from "../../app/notices.ts";
 import { useTellTitle } from "../../app/page-title.ts";
-import { useProject } from "../../app/place.ts";
 import { navigate, type PageProps } from "../../app/router.tsx";
 import { session } from "../../app/session.ts";
-import { check } from "../../forms/check.ts";
-import { expanded, pruned, visibleFields } from "../../forms/schema.ts";
-import { SchemaForm } from "../../forms/schema-form.tsx";
-import { keyFor } from "../../forms/use-submission.ts";
+import { FormDialog } from "../../forms/form-dialog.tsx";
+import { type ProjectApp, useProjectApp } from "../../forms/project-app.ts";
 import { useStore } from "../../live/store.ts";
-import { useManifest } from "../../manifest/use-manifest.ts";
 import { Loaded, Page } from "../../widgets/page.tsx";
 import { ProblemAlert } from "../../widgets/problem-alert.tsx";
-import { type Draft, draftForget, draftKey, draftRead, draftWrite } from "./draft.ts";
-import { Identity, nameError } from "./identity.tsx";
-import { useDeployForm, useInputErrors, useProjectApp } from "./read.ts";
+import { Configure } from "./configure.tsx";
+import { type Draft, draftForget, draftKey, isTyped, useDraft } from "./draft.ts";
+import { Identity } from "./identity.tsx";
 import { Review } from "./review.tsx";
-
-type ProjectApp = Schemas["ProjectApp"];
-type Form = Schemas["OperationForm"];
+import { REVIEW, useDeploy } from "./use-deploy.ts";
+import { useSending } from "./use-sending.ts";
 
 export default function DeployPage({ params }: PageProps) {
   const { project_id: projectId = "", slug = "" } = params;
@@ -53,63 +45,36 @@ interface DeployWizardProps {
 
 function DeployWizard({ app, projectId, storeKey }: DeployWizardProps) {
   const [draft, setDraft] = useDraft(storeKey, app);
-  const form = useDeployForm(projectId, app.slug, draft.version).value;
-  const manifest = useManifest(app.slug, draft.version).value?.manifest ?? null;
-  const input = useInput(draft, form);
+  const deploy = useDeploy({ app, projectId, draft });
+  const { asked, input, ready } = deploy;
   const [tried, setTried] = useState(false);
-  const [sending, setSending] = useState(false);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const server = useInputErrors(
-    draft.version === null || input.wrong.length > 0 || form === null
-      ? null
-      : { projectId, slug: app.slug, version: draft.version, input: input.sent },
-  );
-  const errors = [...input.wrong, ...server, ...settingsErrors(problem)];
-  const ready = [
-    draft.version !== null && nameError(draft.name) === null,
-    form !== null && errors.length === 0,
-    true,
-  ];
+  const [leaving, setLeaving] = useState(false);
+  const sending = useSending({ projectId, storeKey, draft, onSent: setDraft });
+  const { problem } = sending;
+
+  function change(next: Draft): void {
+    setDraft(next);
+    // Something else was refused.
+    sending.clear();
+  }
 
   function goTo(step: number): void {
     const forward = step > draft.step;
     setTried(forward && !ready[draft.step]);
     if (forward && !ready.slice(0, step).every(Boolean)) return;
     setTried(false);
-    setDraft({ ...draft, step });
+    setDraft({ ...draft, step, replaced: null });
   }
 
   async function submit(): Promise<void> {
-    if (sending || draft.version === null) return;
-    const body = {
-      app_slug: app.slug,
-      version: draft.version,
-      name: draft.name,
-      display_name: draft.displayName,
-      settings: input.sent,
-    };
-    // The key is kept with the draft: sent again after a reload, it is still the same request.
-    const sent = keyFor(JSON.stringify(body), draft.sent);
-    const kept = { ...draft, sent };
-    setDraft(kept);
-    draftWrite(storeKey, kept);
-    setSending(true);
-    setProblem(null);
-    try {
-      const { instance } = await call(
-        api.POST("/api/v1/projects/{project_id}/app-instances", {
-          params: { path: { project_id: projectId } },
-          body,
-          headers: { "Idempotency-Key": sent.key },
-        }),
-      );
-      draftForget(storeKey);
-      noticeDone(`${instance.resource_name} is being deployed.`);
-      navigate(`/instances/${instance.id}`);
-    } catch (thrown) {
-      setProblem(asProblem(thrown));
-      setSending(false);
+    const { body } = deploy;
+    if (sending.sending || asked.value === null || body === null) return;
+    const unready = ready.indexOf(false);
+    if (unready !== -1) {
+      setTried(true);
+      return setDraft({ ...draft, step: unready });
     }
+    await sending.send(body);
   }
 
   function leave(): void {
@@ -118,122 +83,74 @@ function DeployWizard({ app, projectId, storeKey }: DeployWizardProps) {
   }
 
   return (
-    <Wizard
-      i18nStrings={{ submitButton: "Deploy" }}
-      activeStepIndex={draft.step}
-      isLoadingNextStep={sending}
-      onNavigate={({ detail }) => goTo(detail.requestedStepIndex)}
-      onCancel={leave}
-      onSubmit={() => void submit()}
-      steps={[
-        {
-          title: "Version and name",
-          content: <Identity app={app} draft={draft} onChange={setDraft} showAll={tried} />,
-        },
-        {
-          title: "Configure",
-          description: form?.description ?? "",
-          content: (
-            <Configure
-              form={form}
-              manifest={manifest}
-              draft={draft}
-              onChange={setDraft}
-              errors={errors}
-              showAll={tried}
-              projectId={projectId}
-            />
-          ),
-        },
-        {
-          title: "Review",
-          content: (
-            <>
-              {problem !== null && <ProblemAlert problem={problem} />}
-              <Review
-                app={app}
-                draft={draft}
-                manifest={manifest}
-                input={input.sent}
-                onEdit={goTo}
-              />
-            </>
-          ),
-        },
-      ]}
-    />
+    <>
+      <Wizard
+        i18nStrings={{ submitButton: "Deploy" }}
+        activeStepIndex={draft.step}
+        isLoadingNextStep={sending.sending || (draft.step === REVIEW && deploy.reading)}
+        onNavigate={({ detail }) => goTo(detail.requestedStepIndex)}
+        onCancel={() => (isTyped(draft) ? setLeaving(true) : leave())}
+        onSubmit={() => void submit()}
+        steps={[
+          {
+            title: "Version and name",
+            content: <Identity app={app} draft={draft} onChange={change} showAll={tried} />,
+          },
+          {
+            title: "Configure",
+            description: asked.value?.form.description ?? "",
+            content: (
+              <Loaded live={asked}>
+                {(found) => (
+                  <Configure
+                    asked={found}
+                    input={input}
+                    onChange={(settings) => change({ ...draft, settings })}
+                    errors={[...deploy.errors, ...settingsErrors(problem)]}
+                    showAll={tried || problem !== null}
+                    projectId={projectId}
+                    slug={app.slug}
+                  />
+                )}
+              </Loaded>
+            ),
+          },
+          {
+            title: "Review",
+            content: (
+              <>
+                {problem !== null && <ProblemAlert problem={problem} />}
+                <Loaded live={asked}>
+                  {({ manifest }) => (
+                    <Review
+                      app={app}
+                      draft={draft}
+                      manifest={manifest}
+                      input={input.sent}
+                      offers={deploy.offers}
+                      inTheWay={deploy.inTheWay}
+                      onEdit={goTo}
+                    />
+                  )}
+                </Loaded>
+              </>
+            ),
+          },
+        ]}
+      />
+      {leaving && (
+        <FormDialog
+          title="Drop what you filled in?"
+          submitText="Drop it"
+          submit={() => Promise.resolve(leave())}
+          onClose={() => setLeaving(false)}
+        >
+          Nothing of it is sent. To come back to it, leave by any link in place of this: it is kept
+          until this tab is closed.
+        </FormDialog>
+      )}
+    </>
   );
-}
-
-interface ConfigureProps {
-  readonly form: Form | null;
-  readonly manifest: Manifest | null;
-  readonly draft: Draft;
-  readonly onChange: (draft: Draft) => void;
-  readonly errors: readonly FieldError[];
-  readonly showAll: boolean;
-  readonly projectId: string;
-}
-
-function Configure({
-  form,
-  manifest,
-  draft,
-  onChange,
-  errors,
-  showAll,
-  projectId,
-}: ConfigureProps) {
-  const project = useProject();
-  if (form === null || manifest === null) return null;
-  const operation = manifest.operations.find(({ kind }) => kind === form.kind);
-  return (
-    <SchemaForm
-      schema={expanded(form.input_schema as JsonObject)}
-      value={draft.settings ?? (form.initial as JsonObject)}
-      onChange={(settings) => onChange({ ...draft, settings })}
-      errors={errors}
-      showAll={showAll}
-      fixed={form.fixed}
-      context={{
-        place: { org_id: project?.org_id ?? null, project_id: projectId },
-        manifest,
-        ...(operation === undefined ? {} : { operation }),
-      }}
-    />
-  );
-}
-
-/** The draft of this deploy, written down as it changes. */
-function useDraft(key: string, app: ProjectApp): readonly [Draft, Dispatch<SetStateAction<Draft>>] {
-  const [draft, setDraft] = useState(() => {
-    const kept = draftRead(key);
-    const known = app.versions.some(
-      ({ version, available }) => available && version === kept.version,
-    );
-    return {
-      ...kept,
-      version: known ? kept.version : app.latest_available,
-      name: kept.name || suggestedName(app.slug),
-    };
-  });
-  useEffect(() => draftWrite(key, draft), [key, draft]);
-  return [draft, setDraft];
-}
-
-function suggestedName(slug: string): string {
-  return `${slug}-${Math.random().toString(36).slice(2, 6)}`;
-}
-
-/** The input as it is sent, and what is wrong with it at first sight. */
-function useInput(draft: Draft, form: Form | null): { sent: JsonObject; wrong: FieldError[] } {
-  if (form === null) return { sent: {}, wrong: [] };
-  const schema = expanded(form.input_schema as JsonObject);
-  const value = draft.settings ?? (form.initial as JsonObject);
-  return {
-    sent: pruned(schema, value),
-    wrong: check(visibleFields(schema, value, form.fixed), value),
-  };
 }
 
 function settingsErrors(problem: Problem | null): FieldError[] {

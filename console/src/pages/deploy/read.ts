@@ -1,28 +1,37 @@
-/** What a deploy reads: the app as the project sees it, its form here, and the platform's word on an
- * input. */
+/** What a deploy reads: what a version asks for here, and the platform's word on an input. */
 
 import { useEffect, useState } from "react";
 import { api, call } from "../../api/client.ts";
-import type { JsonObject, Schemas } from "../../api/contract.ts";
+import type { JsonObject, Manifest, Schemas } from "../../api/contract.ts";
 import { type FieldError, Problem } from "../../api/problem.ts";
 import { released } from "../../live/press.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
+import { useManifest } from "../../manifest/use-manifest.ts";
 
-export function useProjectApp(projectId: string, slug: string): Live<Schemas["ProjectApp"]> {
-  return useLive(
-    `project-app:${projectId}:${slug}`,
-    (signal) =>
-      call(
-        api.GET("/api/v1/projects/{project_id}/apps/{slug}", {
-          params: { path: { project_id: projectId, slug } },
-          signal,
-        }),
-      ),
-    { on: ({ type }) => type.startsWith("catalog.") },
-  );
+/** What a version asks for: its form as it is here, and the manifest the form is read with. */
+export interface Asked {
+  readonly form: Schemas["OperationForm"];
+  readonly manifest: Manifest;
 }
 
-export function useDeployForm(
+export function useAsked(projectId: string, slug: string, version: string | null): Live<Asked> {
+  const form = useDeployForm(projectId, slug, version);
+  const read = useManifest(slug, version);
+  const manifest = read.value?.manifest ?? null;
+  const problem = form.problem ?? read.problem;
+  const value = form.value === null || manifest === null ? null : { form: form.value, manifest };
+  return {
+    value,
+    problem,
+    loading: value === null && problem === null,
+    readNow() {
+      form.readNow();
+      read.readNow();
+    },
+  };
+}
+
+function useDeployForm(
   projectId: string,
   slug: string,
   version: string | null,
@@ -55,25 +64,11 @@ export function useInputErrors(question: Question | null): readonly FieldError[]
   const content = question === null ? null : JSON.stringify(question);
   useEffect(() => {
     if (content === null) return setErrors([]);
-    const { projectId, slug, version, input } = JSON.parse(content) as Question;
     const gone = new AbortController();
     const timer = setTimeout(() => {
-      call(
-        api.POST("/api/v1/projects/{project_id}/apps/{slug}/versions/{version}/validate-input", {
-          params: { path: { project_id: projectId, slug, version } },
-          body: { input },
-          signal: gone.signal,
-        }),
-      ).then(
-        async ({ errors: found }) => {
-          await released();
-          if (!gone.signal.aborted) setErrors(found);
-        },
-        (thrown: unknown) => {
-          // Not being able to ask is no error of the input; the deploy itself is checked anyway.
-          if (!(thrown instanceof Problem)) throw thrown;
-        },
-      );
+      void errorsOf(JSON.parse(content) as Question, gone.signal).then((found) => {
+        if (!gone.signal.aborted) setErrors(found);
+      });
     }, ASK_AFTER_MS);
     return () => {
       clearTimeout(timer);
@@ -81,4 +76,26 @@ export function useInputErrors(question: Question | null): readonly FieldError[]
     };
   }, [content]);
   return errors;
+}
+
+async function errorsOf(
+  { projectId, slug, version, input }: Question,
+  signal: AbortSignal,
+): Promise<readonly FieldError[]> {
+  try {
+    const { errors } = await call(
+      api.POST("/api/v1/projects/{project_id}/apps/{slug}/versions/{version}/validate-input", {
+        params: { path: { project_id: projectId, slug, version } },
+        body: { input },
+        signal,
+      }),
+    );
+    await released();
+    return errors;
+  } catch (thrown) {
+    if (!(thrown instanceof Problem)) throw thrown;
+    // Not being able to ask is no error of the input, and what was found is about another one; the deploy itself is
+    // checked anyway.
+    return [];
+  }
 }
