@@ -1,5 +1,8 @@
-"""Pages of the console as somebody with a screen reader, or with a phone, meets them."""
+"""Pages of the console as somebody with a screen reader, or with a phone, meets them; and what one
+opens on them."""
 
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.async_api import Page, expect
@@ -12,18 +15,42 @@ _STICKS_OUT = """width => [...document.querySelectorAll("#content *")]
     .slice(-2).map((one) => one.outerHTML.slice(0, 300))"""
 
 
-async def examined(page: Page, paths: list[str]) -> dict[str, list[str]]:
+@dataclass(frozen=True)
+class After:
+    """A page after something was done on it, and where to look then."""
+
+    path: str
+    what: str
+    do: Callable[[Page], Awaitable[None]]
+    where: str = "#content"
+
+
+def dialog(path: str, button: str) -> After:
+    """What a button of a page opens."""
+
+    async def press(page: Page) -> None:
+        await page.get_by_role("button", name=button, exact=True).first.click()
+        await expect(page.get_by_role("dialog").locator("form")).to_be_visible()
+
+    return After(path, button, press, "[role=dialog]")
+
+
+async def examined(page: Page, pages: Sequence[str | After]) -> dict[str, list[str]]:
     """What is wrong with pages for some; the frame around them is the same on every page."""
     await page.evaluate(f"(() => {{ {AXE.read_text()} }})()")
     found: dict[str, list[str]] = {}
-    for number, path in enumerate(paths):
-        found |= await _findings(page, path, frame=number == 0)
+    for number, one in enumerate(pages):
+        found |= await _findings(page, one, frame=number == 0)
     return found
 
 
-async def _findings(page: Page, path: str, *, frame: bool) -> dict[str, list[str]]:
+async def _findings(page: Page, one: str | After, *, frame: bool) -> dict[str, list[str]]:
+    path, where = (one, "#content") if isinstance(one, str) else (one.path, one.where)
     await _arrived(page, path)
-    where = "document" if frame else "'#content'"
+    if isinstance(one, After):
+        await one.do(page)
+        path = f"{path}: {one.what}"
+    where = "document" if frame else f"'{where}'"
     said = await _broken_rules(page, where)
     # A phone has cards for rows, and this one is dark: another page, in other colours.
     await page.set_viewport_size({"width": PHONE, "height": 844})

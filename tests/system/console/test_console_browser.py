@@ -3,13 +3,14 @@ everybody: keyboard, screen reader, phone."""
 
 import asyncio
 import re
+from collections.abc import Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import Any
 from urllib.parse import urlsplit
 
 from console_ground import ADMIN, MEMBER, OWNER, PASSWORD, Ground
-from examined_page import examined
+from examined_page import After, dialog, examined
 from playwright.async_api import Page, Route, expect
 
 PROJECT_PAGES = (
@@ -19,12 +20,15 @@ PROJECT_PAGES = (
     "instances",
     "events?tab=webhooks",
     "operations",
+    "access?tab=credentials",
     "allocations",
+    "access?tab=secrets",
     "usage",
     "access",
     "policy",
     "access?tab=service-accounts",
     "events",
+    "access?tab=explain",
 )
 """One after the other they are pages of their own: what was left is never taken for what came."""
 OTHER_PAGES = (
@@ -42,6 +46,8 @@ OTHER_PAGES = (
     "/admin/apps",
     "/admin/apps/template",
 )
+CAPACITY_TABS = ("enrolments", "kinds", "regions", "policy")
+TENANT_TABS = ("people", "roles", "entitlements", "policy", "webhooks", "quotas", "break-glass")
 
 
 async def test_wrong_password_is_said_with_the_correlation_id(visit: Any) -> None:
@@ -101,14 +107,18 @@ async def test_every_page_is_for_screen_readers_and_phones_too(visit: Any, site:
     """No serious finding of axe, and nothing to scroll sideways for at the width of a phone."""
     owner = await visit(OWNER, examined=True)
     admin = await visit(ADMIN, examined=True)
+    nobody = await visit(examined=True)
+    await nobody.goto("/platform")
     of_project = [f"/projects/{site.project_id}/{path}" for path in PROJECT_PAGES]
-    # A tab of an instance is the same page as the one before: others stand between them.
-    between = zip_longest(of_project, _instance_pages(site))
-    of_owners = [path for pair in between for path in pair if path is not None]
-    of_owner, of_admin = await asyncio.gather(
-        examined(owner, of_owners), examined(admin, [*OTHER_PAGES, *_made_pages(site)])
+    tenant = [f"/tenants/{site.tenant_id}?tab={tab}" for tab in TENANT_TABS]
+    capacity = [f"/admin/capacity?tab={tab}" for tab in CAPACITY_TABS]
+    # A tab of a page is the same page as the one before: others stand between them.
+    of_owners = [*_in_turn(of_project, _instance_pages(site)), *_done_by_an_owner(site)]
+    of_admins = [*_in_turn(OTHER_PAGES, tenant), *_in_turn(_made_pages(site), capacity)]
+    of_owner, of_admin, of_nobody = await asyncio.gather(
+        examined(owner, of_owners), examined(admin, of_admins), examined(nobody, ["/sign-in"])
     )
-    assert of_owner | of_admin == {}
+    assert of_owner | of_admin | of_nobody == {}
 
 
 async def test_a_phone_shows_each_row_whole_and_acts_on_what_is_chosen(
@@ -209,6 +219,39 @@ async def _held(released: asyncio.Event, route: Route) -> None:
     await route.continue_()
 
 
+def _in_turn(one: Sequence[str | After], other: Sequence[str | After]) -> list[str | After]:
+    return [path for pair in zip_longest(one, other) for path in pair if path is not None]
+
+
+def _done_by_an_owner(site: Ground) -> list[str | After]:
+    """What an owner opens: the steps of a deploy, forms for a machine and a role, an old link."""
+    site.hold("examined-free")
+    project = f"/projects/{site.project_id}"
+    deploy = f"{project}/catalog/template/deploy"
+    accounts = site.admin.get(f"{project}/service-accounts")["items"]
+    return [
+        After(deploy, "its second step", _name),
+        f"/service-accounts/{accounts[0]['id']}",
+        After(deploy, "its third step", _choose),
+        dialog(f"{project}/allocations", "Get an allocation"),
+        "/no-such-page",
+        dialog(f"{project}/access", "Give a role"),
+    ]
+
+
+async def _name(page: Page) -> None:
+    await page.get_by_role("textbox", name="Name").fill("examined-too")
+    await page.get_by_role("button", name="Next").click()
+    await expect(page.get_by_role("radio", name="examined-free")).to_be_visible()
+
+
+async def _choose(page: Page) -> None:
+    """What was typed before is kept, and so is the step."""
+    await page.get_by_role("radio", name="examined-free").click()
+    await page.get_by_role("button", name="Next").click()
+    await expect(page.get_by_role("heading", name="Review")).to_be_visible()
+
+
 def _made_pages(site: Ground) -> list[str]:
     """Pages of single things: a source, what is published to it, a webhook, a node, the tenant."""
     source = site.admin.made("/artifact-sources", {"name": "examined"})["id"]
@@ -226,17 +269,22 @@ def _made_pages(site: Ground) -> list[str]:
     ]
 
 
-def _instance_pages(site: Ground) -> list[str]:
+def _instance_pages(site: Ground) -> list[str | After]:
     """What an instance leads to, and itself through its tabs."""
-    site.hold("examined")
+    site.hold("examined", "examined-2", "examined-3")
     instance = site.deploy("examined", "examined")
     page = f"/instances/{instance['id']}"
+    more = [site.allocations["examined-2"], site.allocations["examined-3"]]
+    asked = {"kind": "add_server", "input": {"allocation_ids": more}}
+    group = site.admin.made(f"/app-instances/{instance['id']}/operations", asked)
     tabs = ("overview", "members", "operations", "access", "usage", "events", "detail", "settings")
     return [
         *(f"{page}?tab={tab}" for tab in tabs),
         f"/operations/{instance['last_operation_id']}",
         f"/correlations/{instance['correlation_id']}",
         f"/allocations/{site.allocations['examined']}",
+        f"/operation-groups/{group['group_id']}",
+        dialog(f"{page}?tab=members", "Add servers"),
     ]
 
 
