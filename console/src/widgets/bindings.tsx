@@ -4,7 +4,7 @@ import Button from "@cloudscape-design/components/button";
 import { useState } from "react";
 import { api, call } from "../api/client.ts";
 import type { Place, Schemas, Scope } from "../api/contract.ts";
-import { pageQuery, readPages } from "../api/pages.ts";
+import { EVERY_PAGE, pageQuery, readPages } from "../api/pages.ts";
 import { useCan } from "../app/access.ts";
 import { sessionRead } from "../app/session.ts";
 import { FormDialog } from "../forms/form-dialog.tsx";
@@ -174,7 +174,7 @@ export function useRoles(orgId: string | null): Live<readonly Role[]> {
             signal,
           }),
         ),
-      5,
+      EVERY_PAGE,
       signal,
     );
     return read.items;

@@ -2,14 +2,12 @@
 
 import { api, call } from "../api/client.ts";
 import type { Schemas } from "../api/contract.ts";
-import { pageQuery, readPages } from "../api/pages.ts";
-
-const MOST_PAGES = 10;
+import { EVERY_PAGE, pageQuery, readPages } from "../api/pages.ts";
 
 export async function readRegions(signal: AbortSignal): Promise<readonly Schemas["Region"][]> {
   const read = await readPages(
     (cursor) => call(api.GET("/api/v1/regions", { params: { query: pageQuery(cursor) }, signal })),
-    MOST_PAGES,
+    EVERY_PAGE,
     signal,
   );
   return read.items;

@@ -8,7 +8,7 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { Schemas } from "../../api/contract.ts";
-import { pageQuery, readPages } from "../../api/pages.ts";
+import { EVERY_PAGE, pageQuery, readPages } from "../../api/pages.ts";
 import { useCan } from "../../app/access.ts";
 import { session, sessionRead } from "../../app/session.ts";
 import { FormDialog } from "../../forms/form-dialog.tsx";
@@ -21,9 +21,6 @@ import { Prose } from "../../widgets/prose.tsx";
 import { Thing } from "../../widgets/thing.tsx";
 
 type Visit = Schemas["BreakGlass"];
-
-/** Visits end by themselves after hours at most: there are few at a time, in all tenants together. */
-const MOST_PAGES = 20;
 
 export function BreakGlass({ orgId }: { readonly orgId: string }) {
   const [opening, setOpening] = useState(false);
@@ -70,7 +67,7 @@ function useVisits(orgId: string): Live<readonly Visit[]> {
           call(
             api.GET("/api/v1/admin/break-glass", { params: { query: pageQuery(cursor) }, signal }),
           ),
-        MOST_PAGES,
+        EVERY_PAGE,
         signal,
       );
       return items.filter(({ org_id }) => org_id === orgId);
