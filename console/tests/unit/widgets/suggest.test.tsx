@@ -28,7 +28,7 @@ function field(among: Partial<Suggestions>, first = "") {
 it("gives the id of what was chosen, and shows its name", async () => {
   const { input, onChange } = field({ value: PEOPLE });
   await userEvent.type(input, "max");
-  await userEvent.click(await screen.findByRole("option", { name: /Max Member/ }));
+  await userEvent.click(await screen.findByTitle("Max Member"));
   expect(onChange).toHaveBeenLastCalledWith("user_2");
   expect(input).toHaveProperty("value", "Max Member");
 });
