@@ -38,6 +38,10 @@ async def test_what_was_typed_outlives_the_session_and_a_reload(visit: Any, site
     page = await visit(OWNER)
     await page.goto(f"/projects/{site.project_id}/catalog/template/deploy")
     await page.get_by_role("textbox", name="Name").fill("kept")
+    await page.get_by_role("button", name="Cancel").click()
+    asked = page.get_by_role("dialog", name="Drop what you filled in?")
+    await asked.get_by_role("button", name="Cancel").click()
+    await expect(asked).to_have_count(0)
     await page.get_by_role("button", name="Next").click()
     await page.get_by_role("radio", name="kept-01").click()
     await page.get_by_text("Settings", exact=True).click()
@@ -74,6 +78,37 @@ async def test_what_was_typed_outlives_the_session_and_a_reload(visit: Any, site
     assert len([one for one in listed if one["resource_name"] == "kept"]) == 1
 
 
+async def test_a_slip_beside_a_dialog_drops_nothing_and_enter_sends_it(
+    visit: Any, site: Ground
+) -> None:
+    page = await visit(OWNER)
+    await page.goto(f"/projects/{site.project_id}/policy")
+    await page.get_by_role("button", name="Add rules").click()
+    dialog = page.get_by_role("dialog")
+    name = dialog.get_by_label("Name", exact=True)
+    await name.fill("shut")
+    await page.mouse.click(3, 300)
+    await expect(name).to_have_value("shut")
+    await dialog.get_by_role("button", name=re.compile("Region: what may be used")).click()
+    await page.get_by_role("option", name="Nothing").click()
+    await name.press("Enter")
+    await expect(dialog).to_have_count(0)
+    rules = page.get_by_role("table", name="Rules of this project")
+    row = rules.get_by_role("row", name="shut")
+    await expect(row).to_contain_text("only nothing")
+    await row.get_by_role("button", name="Change shut").click()
+    await dialog.get_by_label(re.compile("^Why")).fill("Closed for the move")
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(row).to_contain_text("Closed for the move")
+    [made] = [
+        one
+        for one in site.admin.get(f"/projects/{site.project_id}/policy-overlays")["items"]
+        if one["name"] == "shut"
+    ]
+    assert made["rules"] == {"regions": {"allow": [], "deny": []}}
+    site.admin.send("DELETE", f"/policy-overlays/{made['id']}")
+
+
 async def _configure(page: Page, site: Ground, name: str) -> None:
     """Fill in every kind of field the app asks for."""
     await page.goto(f"/projects/{site.project_id}/catalog/ledger/deploy")
@@ -93,8 +128,12 @@ async def _configure(page: Page, site: Ground, name: str) -> None:
     # Only now is there anything to ask about the day.
     await page.get_by_role("textbox", name="On which day").fill("Friday")
     await page.get_by_role("button", name="Add", exact=True).click()
-    await page.get_by_role("textbox", name="Name 1").fill("team")
     await page.get_by_role("textbox", name="Value 1").fill("finance")
+    await page.get_by_role("button", name="Next").click()
+    nameless = page.get_by_text("Labels has the value “finance” without a name.")
+    await expect(nameless).to_be_visible()
+    await page.get_by_role("textbox", name="Name 1").fill("team")
+    await expect(nameless).to_have_count(0)
 
 
 def _ledger() -> dict[str, Any]:
