@@ -2,7 +2,8 @@
  * no project, as its tenant's entitlements and, for operators, nodes. Used by the shell alone. */
 
 import { useEffect } from "react";
-import { followEvents } from "../live/events.ts";
+import type { CloudEvent } from "../api/contract.ts";
+import { followEvents, onPlatformEvent } from "../live/events.ts";
 import { useStore } from "../live/store.ts";
 import { useProject } from "./place.ts";
 import { session, sessionRead } from "./session.ts";
@@ -10,6 +11,7 @@ import { session, sessionRead } from "./session.ts";
 export function useFollowEvents(): void {
   const signedIn = useStore(session).kind === "signed_in";
   const projectId = useProject()?.id ?? null;
+  useEffect(() => (signedIn ? onPlatformEvent(rolesFollow) : undefined), [signedIn]);
   useEffect(() => {
     if (!signedIn) return;
     const place = projectId === null ? {} : { project_id: projectId, above: "true" };
@@ -18,4 +20,9 @@ export function useFollowEvents(): void {
       if (problem.status === 401) void sessionRead();
     });
   }, [signedIn, projectId]);
+}
+
+/** A role was given or taken away, perhaps this person's: what they may do is read anew. */
+function rolesFollow({ type }: CloudEvent): void {
+  if (type.startsWith("identity.role_binding.")) void sessionRead();
 }

@@ -5,6 +5,7 @@
 import Modal from "@cloudscape-design/components/modal";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import type { FormEvent, ReactNode } from "react";
+import { session } from "../app/session.ts";
 import { DialogFooter } from "../widgets/dialog-footer.tsx";
 
 interface FormModalProps {
@@ -44,6 +45,8 @@ export function FormModal({
       size={size}
       header={title}
       onDismiss={({ detail }) => {
+        // Who is asked to sign in again on top of it means that question.
+        if (session.get().kind === "expired") return;
         // Esc and the cross are meant; a click beside it may have slipped.
         if (detail.reason !== "overlay" || !typed) close();
       }}

@@ -61,7 +61,7 @@ async def real(
 
 async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     page, lab = real.page, real.ground.lab
-    await _deploy(page)
+    await _deploy(page, picture)
     assert "n1" in (await lab.machine("n1").run("srun hostname")).stdout
 
     # One of the three cannot unpack: the two others come all the same.
@@ -111,7 +111,7 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
         assert (await machine.run("command -v slurmd slurmctld", check=False)).status
 
 
-async def _deploy(page: Page) -> None:
+async def _deploy(page: Page, picture: Any) -> None:
     """From the catalog to a cluster of one machine that is well."""
     await page.get_by_role("navigation").get_by_role("link", name="Catalog", exact=True).click()
     await page.get_by_role("link", name="Deploy Slurm").click()
@@ -125,6 +125,7 @@ async def _deploy(page: Page) -> None:
     await page.get_by_role("button", name="Deploy", exact=True).click()
     await page.wait_for_url("**/instances/**")
     await expect(page.get_by_role("heading", name="Deploy", level=2)).to_be_visible()
+    await picture(page, "real-progress", until="Deploy")
     await _healthy(page)
 
 

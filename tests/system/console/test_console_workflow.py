@@ -78,6 +78,13 @@ async def test_a_failed_deploy_is_recovered_by_its_buttons(
     await expect(page.get_by_text("carries the gateway of somebody-else").first).to_be_visible()
     for way in ("Retry", "Reconcile", "Abandon"):
         await expect(page.get_by_role("button", name=way, exact=True).first).to_be_visible()
+    await page.get_by_role("link", name="Home", exact=True).last.click()
+    needs = page.get_by_role("table", name="Needs attention")
+    await expect(needs.get_by_role("row", name=re.compile("Deploy of recovered"))).to_be_visible()
+    runs = page.get_by_role("table", name="What runs here")
+    await expect(runs.get_by_role("row", name=re.compile("recovered"))).to_be_visible()
+    await picture(page, "home")
+    await runs.get_by_role("link", name="recovered").click()
     await page.get_by_role("link", name="Everything about it").first.click()
     await page.wait_for_url("**/operations/**")
     for question in ("Instance", "Member", "Operation", "Correlation id", "What the app says"):

@@ -5,8 +5,6 @@ import Alert from "@cloudscape-design/components/alert";
 import Box from "@cloudscape-design/components/box";
 import FormField from "@cloudscape-design/components/form-field";
 import Input from "@cloudscape-design/components/input";
-import Modal from "@cloudscape-design/components/modal";
-import SpaceBetween from "@cloudscape-design/components/space-between";
 import { Fragment, useEffect, useState } from "react";
 import { api, asProblem, call } from "../../api/client.ts";
 import type {
@@ -20,14 +18,15 @@ import type {
 import { type FieldError, Problem } from "../../api/problem.ts";
 import { noticeDone } from "../../app/notices.ts";
 import { check } from "../../forms/check.ts";
-import { expanded, pruned, visibleFields, withDefaults } from "../../forms/schema.ts";
+import { hasPlace } from "../../forms/error-places.ts";
+import { FormModal } from "../../forms/form-modal.tsx";
+import { expanded, pruned, same, visibleFields, withDefaults } from "../../forms/schema.ts";
 import { SchemaForm } from "../../forms/schema-form.tsx";
 import { useSubmission } from "../../forms/use-submission.ts";
 import { refresh } from "../../live/events.ts";
 import { released } from "../../live/press.ts";
 import { consequences, foreseen } from "../../manifest/consequences.ts";
 import { componentTitle } from "../../manifest/placement.ts";
-import { DialogFooter } from "../../widgets/dialog-footer.tsx";
 import { Named } from "../../widgets/named.tsx";
 import { ProblemAlert } from "../../widgets/problem-alert.tsx";
 import type { Asking } from "./actions.tsx";
@@ -62,65 +61,63 @@ export function ActionDialog(props: ActionDialogProps) {
   }
 
   return (
-    <Modal
-      visible
+    <FormModal
+      title={confirmation?.title ?? spec.title}
       size="large"
-      header={confirmation?.title ?? spec.title}
-      onDismiss={onClose}
-      footer={
-        <DialogFooter
-          text={spec.title}
-          sending={submission.sending}
-          onCancel={onClose}
-          onConfirm={() => void confirm()}
-        />
-      }
+      submitText={spec.title}
+      sending={submission.sending}
+      typed={form.touched}
+      onSubmit={() => void confirm()}
+      onClose={onClose}
     >
-      <SpaceBetween size="l">
-        {spec.destructive && told}
-        {asking.members.length > 0 && (
-          <Box>
-            <b>On:</b>{" "}
-            {asking.members.map(({ id, component_key, node, allocation_id }, at) => (
-              <Fragment key={id}>
-                {at > 0 && ", "}
-                {componentTitle(manifest, component_key)} on {node || <Named id={allocation_id} />}
-              </Fragment>
-            ))}
-          </Box>
-        )}
-        {wantsVersion(spec) && (
-          <VersionChoice instance={instance} version={form.version} onChange={form.setVersion} />
-        )}
-        <SchemaForm
-          schema={form.schema}
-          value={form.value}
-          onChange={form.setValue}
-          errors={form.errors}
+      {spec.destructive && told}
+      {asking.members.length > 0 && (
+        <Box>
+          <b>On:</b>{" "}
+          {asking.members.map(({ id, component_key, node, allocation_id }, at) => (
+            <Fragment key={id}>
+              {at > 0 && ", "}
+              {componentTitle(manifest, component_key)} on {node || <Named id={allocation_id} />}
+            </Fragment>
+          ))}
+        </Box>
+      )}
+      {wantsVersion(spec) && (
+        <VersionChoice
+          instance={instance}
+          version={form.version}
+          onChange={form.setVersion}
           showAll={tried}
-          context={{
-            place: { org_id: instance.org_id, project_id: instance.project_id },
-            operation: spec,
-            manifest,
-            instance,
-            members,
-          }}
         />
-        {!spec.destructive && told}
-        {confirmation?.type_name && (
-          <FormField
-            label={`Type “${instance.resource_name}” to confirm`}
-            errorText={tried && !form.named ? "It is not the name of the instance." : null}
-          >
-            <Input value={form.typed} onChange={({ detail }) => form.setTyped(detail.value)} />
-          </FormField>
-        )}
-        {form.refused !== null && submission.problem === null && (
-          <ProblemAlert problem={form.refused} />
-        )}
-        {submission.problem !== null && <ProblemAlert problem={submission.problem} />}
-      </SpaceBetween>
-    </Modal>
+      )}
+      <SchemaForm
+        schema={form.schema}
+        value={form.value}
+        onChange={form.setValue}
+        errors={form.errors}
+        showAll={tried}
+        context={{
+          place: { org_id: instance.org_id, project_id: instance.project_id },
+          operation: spec,
+          manifest,
+          instance,
+          members,
+        }}
+      />
+      {!spec.destructive && told}
+      {confirmation?.type_name && (
+        <FormField
+          label={`Type “${instance.resource_name}” to confirm`}
+          errorText={tried && !form.named ? "It is not the name of the instance." : null}
+        >
+          <Input value={form.typed} onChange={({ detail }) => form.setTyped(detail.value)} />
+        </FormField>
+      )}
+      {form.refused !== null && submission.problem === null && (
+        <ProblemAlert problem={form.refused} />
+      )}
+      {submission.problem !== null && <ProblemAlert problem={submission.problem} />}
+    </FormModal>
   );
 }
 
@@ -153,11 +150,13 @@ const PREVIEW_AFTER_MS = 250;
 function useOperationForm({ asking, instance }: ActionDialogProps) {
   const { spec, members } = asking;
   const [schema] = useState(() => expanded((spec.input ?? {}) as JsonObject));
-  const [value, setValue] = useState(() => withDefaults(schema, {}));
+  const [begun] = useState(() => withDefaults(schema, {}));
+  const [value, setValue] = useState(begun);
   const [version, setVersion] = useState<string | null>(null);
   const [typed, setTyped] = useState("");
   const named = !spec.confirmation?.type_name || typed.trim() === instance.resource_name;
-  const wrong = check(visibleFields(schema, value), value);
+  const fields = visibleFields(schema, value);
+  const wrong = check(fields, value);
   const body: Body = {
     kind: spec.kind,
     input: pruned(schema, value) as Body["input"] & JsonObject,
@@ -166,7 +165,9 @@ function useOperationForm({ asking, instance }: ActionDialogProps) {
   };
   const filled = wrong.length === 0 && (version !== null || !wantsVersion(spec));
   const { preview, refused } = usePreview(instance.id, filled ? body : null);
-  const errors: readonly FieldError[] = [...wrong, ...inputErrors(refused)];
+  // What no field can show stands in the problem below them.
+  const placed = inputErrors(refused).filter((one) => hasPlace(fields, one));
+  const errors: readonly FieldError[] = [...wrong, ...placed];
   return {
     schema,
     value,
@@ -175,6 +176,7 @@ function useOperationForm({ asking, instance }: ActionDialogProps) {
     setVersion,
     typed,
     setTyped,
+    touched: !same(value, begun) || version !== null || typed !== "",
     named,
     errors,
     body,

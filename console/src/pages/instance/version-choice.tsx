@@ -3,41 +3,39 @@
 
 import FormField from "@cloudscape-design/components/form-field";
 import Select from "@cloudscape-design/components/select";
-import { api, call } from "../../api/client.ts";
-import type { AppInstance, OperationSpec, Schemas } from "../../api/contract.ts";
+import type { AppInstance, OperationSpec } from "../../api/contract.ts";
 import type { Problem } from "../../api/problem.ts";
-import { type Live, useLive } from "../../live/use-live.ts";
-import { sentence } from "../../widgets/words.ts";
+import { useProjectApp, versionOption } from "../../forms/project-app.ts";
+import type { Live } from "../../live/use-live.ts";
 
 interface VersionChoiceProps {
   readonly instance: AppInstance;
   readonly version: string | null;
   readonly onChange: (version: string | null) => void;
+  /** Says that one is needed. */
+  readonly showAll: boolean;
 }
 
 export function wantsVersion({ purpose }: OperationSpec): boolean {
   return purpose === "upgrade";
 }
 
-export function VersionChoice({ instance, version, onChange }: VersionChoiceProps) {
+export function VersionChoice({ instance, version, onChange, showAll }: VersionChoiceProps) {
   const { project_id, app_slug, app_version } = instance;
-  const app = useLive(`project-app:${project_id}:${app_slug}`, (signal) =>
-    call(
-      api.GET("/api/v1/projects/{project_id}/apps/{slug}", {
-        params: { path: { project_id, slug: app_slug } },
-        signal,
-      }),
-    ),
-  );
+  const app = useProjectApp(project_id, app_slug);
   const { loading, problem, readNow } = app;
   const options = (app.value?.versions ?? [])
     .filter((one) => one.version !== app_version)
-    .map(option);
+    .map(versionOption);
   return (
     <FormField
       label="Version"
       description={`${app_version} runs now.`}
-      errorText={options.length === 0 && !loading && noneText(problem)}
+      errorText={
+        options.length === 0 && !loading
+          ? noneText(problem)
+          : showAll && version === null && "Choose a version."
+      }
     >
       <Select
         options={options}
@@ -61,15 +59,4 @@ function noneText(problem: Problem | null): string {
 function statusOf({ loading, problem }: Live<unknown>) {
   if (problem !== null) return "error";
   return loading ? "loading" : "finished";
-}
-
-function option(one: Schemas["ProjectAppVersion"]) {
-  const reason = one.reasons.map(({ message }) => message).join(" ");
-  return {
-    value: one.version,
-    label: one.version,
-    description: sentence(one.status),
-    disabled: !one.available,
-    ...(reason === "" ? {} : { disabledReason: reason }),
-  };
 }

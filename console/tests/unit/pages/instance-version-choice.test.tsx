@@ -7,7 +7,9 @@ import { drawn } from "../drawn.tsx";
 import { fakePlatform, json, problem } from "../fake-platform.ts";
 
 const INSTANCE = { project_id: "proj_1", app_slug: "web", app_version: "1.0.0" } as AppInstance;
-const choice = <VersionChoice instance={INSTANCE} version={null} onChange={() => undefined} />;
+const choice = (
+  <VersionChoice instance={INSTANCE} version={null} onChange={() => undefined} showAll={false} />
+);
 
 beforeEach(forgetReadings);
 
