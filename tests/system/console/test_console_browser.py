@@ -241,14 +241,14 @@ def _done_by_an_owner(site: Ground) -> list[str | After]:
 
 async def _name(page: Page) -> None:
     await page.get_by_role("textbox", name="Name").fill("examined-too")
-    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("button", name="Next", exact=True).click()
     await expect(page.get_by_role("radio", name="examined-free")).to_be_visible()
 
 
 async def _choose(page: Page) -> None:
     """What was typed before is kept, and so is the step."""
     await page.get_by_role("radio", name="examined-free").click()
-    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("button", name="Next", exact=True).click()
     await expect(page.get_by_role("heading", name="Review")).to_be_visible()
 
 

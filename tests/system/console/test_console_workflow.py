@@ -21,7 +21,7 @@ async def test_the_target_workflow_by_clicks(visit: Any, site: Ground, picture: 
     await _trail_ends(page, "Catalog", "Web service", "Deploy Web service")
     await picture(page, "deploy")
     await page.get_by_role("radio", name="gpu-01").click()
-    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("button", name="Next", exact=True).click()
 
     await expect(page.get_by_text("Gateway, Server")).to_be_visible()
     await expect(page.get_by_text("€21.40").first).to_be_visible()
@@ -70,7 +70,7 @@ async def test_a_failed_deploy_is_recovered_by_its_buttons(
     await page.goto(f"/projects/{site.project_id}/catalog/template/deploy")
     await _named(page, "recovered")
     await page.get_by_role("radio", name="cpu-01").click()
-    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("button", name="Next", exact=True).click()
     await page.get_by_role("button", name="Deploy", exact=True).click()
     await page.wait_for_url("**/instances/**")
 
@@ -118,7 +118,7 @@ async def test_a_machine_that_does_not_answer_is_marked_and_not_given_up(
     await page.goto(f"/projects/{site.project_id}/catalog/template/deploy")
     await _named(page, "edge")
     await page.get_by_role("radio", name="edge-01").click()
-    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("button", name="Next", exact=True).click()
     await page.get_by_role("button", name="Deploy", exact=True).click()
     await page.wait_for_url("**/instances/**")
     await _healthy(page)
@@ -311,7 +311,7 @@ async def _begin(page: Page, name: str) -> None:
 
 async def _named(page: Page, name: str) -> None:
     await page.get_by_role("textbox", name="Name").fill(name)
-    await page.get_by_role("button", name="Next").click()
+    await page.get_by_role("button", name="Next", exact=True).click()
     await expect(page.get_by_role("heading", name="Configure")).to_be_visible()
 
 
@@ -332,7 +332,7 @@ async def _told_who_uses(page: Page, site: Ground, *, machine: str, instance: st
     beside = await opened.value
     await expect(beside.get_by_role("heading", name=instance, level=1)).to_be_visible()
     await beside.close()
-    await page.get_by_role("button", name="Previous").click()
+    await page.get_by_role("button", name="Previous", exact=True).click()
     await expect(page.get_by_role("textbox", name="Name")).to_have_value("beside")
 
 
