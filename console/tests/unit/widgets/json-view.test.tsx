@@ -22,12 +22,12 @@ describe("data an app says", () => {
     render(
       <JsonView
         value={[
-          { id: "x", munge: "active" },
+          { id: "x", gate: "open" },
           { id: "y", extra: 1 },
         ]}
       />,
     );
-    expect(heads()).toEqual(["Id", "Munge", "Extra"]);
+    expect(heads()).toEqual(["Id", "Gate", "Extra"]);
     expect(screen.getAllByRole("row")[2]?.textContent).toBe("y–1");
   });
 
