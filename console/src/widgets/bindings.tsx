@@ -3,7 +3,7 @@
 import Button from "@cloudscape-design/components/button";
 import { useState } from "react";
 import { api, call } from "../api/client.ts";
-import type { Place, Schemas, Scope } from "../api/contract.ts";
+import type { JsonObject, Place, Schemas, Scope } from "../api/contract.ts";
 import { EVERY_PAGE, pageQuery, readPages } from "../api/pages.ts";
 import { useCan } from "../app/access.ts";
 import { sessionRead } from "../app/session.ts";
@@ -113,13 +113,7 @@ function GiveOneOf({ roles, place, onClose }: GiveOneOfProps) {
         pattern: "^[^@\\s]+@[^@\\s]+$",
         "x-pattern-help": "is the address the person signs in with",
       },
-      role: choice(
-        "Role",
-        roles.map(({ id, name, description }) => ({
-          value: id,
-          label: description ? `${sentence(name)} – ${description}` : sentence(name),
-        })),
-      ),
+      role: roleChoice(roles),
       days: {
         title: "For how many days",
         type: "integer",
@@ -157,14 +151,24 @@ function GiveOneOf({ roles, place, onClose }: GiveOneOfProps) {
   );
 }
 
+export function roleChoice(roles: readonly Role[]): JsonObject {
+  return choice(
+    "Role",
+    roles.map(({ id, name, description }) => ({
+      value: id,
+      label: description ? `${sentence(name)} – ${description}` : sentence(name),
+    })),
+  );
+}
+
 export function scopeOf({ org_id, project_id }: Place): Scope {
   if (project_id !== null) return { kind: "project", org_id, project_id };
   return org_id === null ? { kind: "platform" } : { kind: "tenant", org_id };
 }
 
 export function useRoles(orgId: string | null): Live<readonly Role[]> {
-  return useLive(`roles:${orgId ?? ""}`, async (signal) => {
-    const read = await readPages(
+  const read = async (signal: AbortSignal) => {
+    const { items } = await readPages(
       (cursor) =>
         call(
           api.GET("/api/v1/roles", {
@@ -177,7 +181,10 @@ export function useRoles(orgId: string | null): Live<readonly Role[]> {
       EVERY_PAGE,
       signal,
     );
-    return read.items;
+    return items;
+  };
+  return useLive(`roles:${orgId ?? ""}`, read, {
+    on: ({ type }) => type.startsWith("identity.role."),
   });
 }
 

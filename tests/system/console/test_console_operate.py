@@ -1,10 +1,11 @@
 """What administrators come for, by clicks: the platform's health, the audit and its proof,
 accounts, keys and secrets; and dark where somebody wants it dark."""
 
+import re
 from typing import Any
 
 from console_ground import ADMIN, OWNER, Ground
-from playwright.async_api import expect
+from playwright.async_api import Locator, Page, expect
 
 SECRET = "nobody-reads-this-again"
 
@@ -63,3 +64,40 @@ async def test_keys_and_secrets_are_made_and_never_shown_again(visit: Any, site:
     await expect(dialog).to_have_count(0)
     await expect(page.get_by_role("row", name="by-hand")).to_be_visible()
     assert SECRET not in await page.content()
+
+
+async def test_a_tenant_makes_a_role_of_its_own(visit: Any, site: Ground) -> None:
+    page = await visit(ADMIN)
+    await page.goto(f"/tenants/{site.tenant_id}?tab=roles")
+    await page.get_by_role("button", name="Make a role").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("textbox", name="Name").fill("watcher")
+    await _choose(page, dialog, "apps.instance.read")
+    await dialog.get_by_role("button", name="Make it").click()
+    await expect(dialog).to_have_count(0)
+    allows = page.get_by_role("button", name="What watcher allows")
+    await expect(allows).to_have_text("1 thing")
+    await allows.click()
+    await expect(dialog.get_by_text("apps.instance.read")).to_be_visible()
+    await dialog.get_by_role("button", name="Close", exact=True).last.click()
+    await page.get_by_role("button", name="Change watcher").click()
+    await _choose(page, dialog, "apps.operation.read")
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(allows).to_have_text("2 things")
+    await page.get_by_role("button", name="Delete watcher").click()
+    await dialog.get_by_role("button", name="Delete", exact=True).click()
+    await expect(allows).to_have_count(0)
+
+    # Groups come from an organisation's sign-in: here there is none, and the platform says so.
+    await page.get_by_role("button", name="Give a group a role").click()
+    await dialog.get_by_role("textbox", name="Group").fill("researchers")
+    await dialog.get_by_role("button", name=re.compile("^Role")).click()
+    await page.get_by_role("option", name=re.compile("^Project member")).click()
+    await dialog.get_by_role("button", name="Give it").click()
+    await expect(dialog.get_by_text("No identity provider is configured.")).to_be_visible()
+
+
+async def _choose(page: Page, dialog: Locator, permission: str) -> None:
+    await dialog.get_by_role("button", name=re.compile("^Permissions")).click()
+    await page.get_by_role("option", name=re.compile(f"^{re.escape(permission)}: ")).click()
+    await page.keyboard.press("Escape")

@@ -95,7 +95,11 @@ function MakeAccount({ roles, place, onClose }: MakeAccountProps) {
           roles: {
             title: "Roles",
             type: "array",
-            items: { enum: roles.map(({ id }) => id) },
+            items: {
+              type: "string",
+              "x-widget": "multiselect",
+              oneOf: roles.map(({ id, name }) => ({ const: id, title: sentence(name) })),
+            },
             default: ["app_operator"],
           },
         },

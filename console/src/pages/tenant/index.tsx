@@ -1,7 +1,9 @@
 /** One tenant, for whoever administers it: projects, people, roles, entitlements, rules, quotas. */
 
+import SpaceBetween from "@cloudscape-design/components/space-between";
 import Tabs from "@cloudscape-design/components/tabs";
 import { api, call } from "../../api/client.ts";
+import type { Place } from "../../api/contract.ts";
 import { useCan } from "../../app/access.ts";
 import { type PageProps, useQuery } from "../../app/router.tsx";
 import { useLive } from "../../live/use-live.ts";
@@ -11,9 +13,11 @@ import { OverlayTable } from "../../widgets/overlays.tsx";
 import { Loaded, Page } from "../../widgets/page.tsx";
 import { Webhooks } from "../../widgets/webhooks.tsx";
 import { BreakGlass } from "./break-glass.tsx";
+import { Groups } from "./groups.tsx";
 import { People } from "./people.tsx";
 import { Projects } from "./projects.tsx";
 import { Quotas } from "./quotas.tsx";
+import { Roles } from "./roles.tsx";
 
 export default function TenantPage({ params }: PageProps) {
   const id = params.org_id ?? "";
@@ -32,7 +36,7 @@ export default function TenantPage({ params }: PageProps) {
       ? [{ id: "people", label: "People", content: <People orgId={id} /> }]
       : []),
     ...(can("identity.binding.read", place)
-      ? [{ id: "roles", label: "Roles", content: <BindingTable place={place} /> }]
+      ? [{ id: "roles", label: "Roles", content: <RolesTab place={place} /> }]
       : []),
     ...(can("catalog.entitlement.read", place)
       ? [
@@ -79,5 +83,17 @@ export default function TenantPage({ params }: PageProps) {
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** Who holds which role, which groups bring one along, and what each allows. */
+function RolesTab({ place }: { readonly place: Place }) {
+  const can = useCan();
+  return (
+    <SpaceBetween size="l">
+      <BindingTable place={place} title="Roles held here" />
+      <Groups place={place} />
+      {can("identity.role.read", place) && <Roles place={place} />}
+    </SpaceBetween>
   );
 }
