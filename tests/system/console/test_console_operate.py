@@ -10,7 +10,9 @@ from playwright.async_api import Locator, Page, expect
 SECRET = "nobody-reads-this-again"
 
 
-async def test_an_operator_sees_the_health_and_proves_the_audit(visit: Any, site: Ground) -> None:
+async def test_an_operator_sees_the_health_and_proves_the_audit(
+    visit: Any, site: Ground, picture: Any
+) -> None:
     page = await visit(ADMIN)
     await page.get_by_role("navigation").get_by_role("link", name="Platform").click()
     seen = page.locator("dt", has_text="template").locator("xpath=following-sibling::dd[1]")
@@ -20,6 +22,7 @@ async def test_an_operator_sees_the_health_and_proves_the_audit(visit: Any, site
     await page.get_by_role("navigation").get_by_role("link", name="Audit").click()
     await page.get_by_role("button", name="Verify the chain").click()
     await expect(page.get_by_text("The chain is sound")).to_be_visible()
+    await picture(page, "audit")
     await page.get_by_role("button", name="Filters").click()
     await page.get_by_role("searchbox", name="On what").fill(site.tenant_id)
     await page.get_by_role("searchbox", name="Action").fill("identity.tenant.create")
