@@ -254,6 +254,10 @@ function whose({ built_in }: Role): string {
   return built_in ? "The platform's" : "The tenant's";
 }
 
+function things({ permissions }: Role): string {
+  return count(permissions.length, "thing");
+}
+
 function changeColumn(manages: boolean, open: (dialog: Dialog) => void): Column<Role> {
   return {
     id: "change",
@@ -263,10 +267,10 @@ function changeColumn(manages: boolean, open: (dialog: Dialog) => void): Column<
       <SpaceBetween size="xs" direction="horizontal">
         <Button
           variant="inline-link"
-          ariaLabel={`What ${of.name} allows`}
+          ariaLabel={`${things(of)} that ${of.name} allows`}
           onClick={() => open({ kind: "show", of })}
         >
-          {count(of.permissions.length, "thing")}
+          {things(of)}
         </Button>
         {manages && !of.built_in && (
           <>
