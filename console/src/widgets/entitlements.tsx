@@ -3,7 +3,6 @@
 
 import Button from "@cloudscape-design/components/button";
 import Link from "@cloudscape-design/components/link";
-import SpaceBetween from "@cloudscape-design/components/space-between";
 import { useState } from "react";
 import { api, call } from "../api/client.ts";
 import type { JsonObject, Place, Schemas } from "../api/contract.ts";
@@ -14,6 +13,7 @@ import { FormDialog } from "../forms/form-dialog.tsx";
 import { NAME, objectOf } from "../forms/own-schemas.ts";
 import { useList } from "../live/use-list.ts";
 import { type Column, DataTable } from "./data-table.tsx";
+import { EditButtons } from "./edit-buttons.tsx";
 import { Empty } from "./empty.tsx";
 import { Moment } from "./moment.tsx";
 
@@ -156,22 +156,12 @@ function editColumn(open: (dialog: Dialog) => void): Column<Entitlement> {
     id: "edit",
     header: "Change",
     cell: (of) => (
-      <SpaceBetween size="xs" direction="horizontal">
-        <Button
-          variant="inline-link"
-          ariaLabel={`Change ${of.app_slug}`}
-          onClick={() => open({ kind: "edit", of })}
-        >
-          Change
-        </Button>
-        <Button
-          variant="inline-link"
-          ariaLabel={`Take back ${of.app_slug}`}
-          onClick={() => open({ kind: "delete", of })}
-        >
-          Take back
-        </Button>
-      </SpaceBetween>
+      <EditButtons
+        name={of.app_slug}
+        endText="Take back"
+        onEdit={() => open({ kind: "edit", of })}
+        onEnd={() => open({ kind: "delete", of })}
+      />
     ),
   };
 }

@@ -13,6 +13,7 @@ import { choice, NAME, objectOf } from "../forms/own-schemas.ts";
 import { useList } from "../live/use-list.ts";
 import { type Column, DataTable } from "./data-table.tsx";
 import { DIMENSIONS, type Dimension, dimensionName } from "./dimensions.ts";
+import { EditButtons } from "./edit-buttons.tsx";
 import { Empty } from "./empty.tsx";
 import { Moment } from "./moment.tsx";
 
@@ -134,22 +135,12 @@ function editColumn(open: (dialog: Dialog) => void): Column<Overlay> {
     id: "edit",
     header: "Change",
     cell: (of) => (
-      <SpaceBetween size="xs" direction="horizontal">
-        <Button
-          variant="inline-link"
-          ariaLabel={`Change ${of.name}`}
-          onClick={() => open({ kind: "edit", of })}
-        >
-          Change
-        </Button>
-        <Button
-          variant="inline-link"
-          ariaLabel={`Remove ${of.name}`}
-          onClick={() => open({ kind: "delete", of })}
-        >
-          Remove
-        </Button>
-      </SpaceBetween>
+      <EditButtons
+        name={of.name}
+        endText="Remove"
+        onEdit={() => open({ kind: "edit", of })}
+        onEnd={() => open({ kind: "delete", of })}
+      />
     ),
   };
 }

@@ -7,6 +7,7 @@ import Cards from "@cloudscape-design/components/cards";
 import Header from "@cloudscape-design/components/header";
 import Link from "@cloudscape-design/components/link";
 import Pagination from "@cloudscape-design/components/pagination";
+import Select from "@cloudscape-design/components/select";
 import SpaceBetween from "@cloudscape-design/components/space-between";
 import TextFilter from "@cloudscape-design/components/text-filter";
 import Toggle from "@cloudscape-design/components/toggle";
@@ -27,10 +28,28 @@ type ProjectApp = Schemas["ProjectApp"];
 
 const PAGE_SIZE = 24;
 
+interface Order {
+  readonly value: string;
+  readonly label: string;
+  readonly of: (app: ProjectApp) => string;
+}
+
+const BY_NAME: Order = { value: "", label: "Order: Name", of: (app) => app.display_name };
+const ORDERS: readonly Order[] = [
+  BY_NAME,
+  {
+    value: "publisher",
+    label: "Order: Publisher",
+    of: (app) => `${app.publisher} ${app.display_name}`,
+  },
+];
+
 export default function CatalogPage({ params }: PageProps) {
   const projectId = params.project_id ?? "";
   const [text, setText] = useQuery("q");
   const [all, setAll] = useQuery("all");
+  const [wanted, setWanted] = useQuery("sort");
+  const order = ORDERS.find(({ value }) => value === wanted) ?? BY_NAME;
   const apps = useList(
     `catalog:${projectId}:${all}`,
     (cursor, signal) =>
@@ -46,7 +65,7 @@ export default function CatalogPage({ params }: PageProps) {
     { on: ({ type }) => type.startsWith("catalog.") || type.startsWith("policy.") },
   );
   const [page, setPage] = useState(1);
-  const shown = (apps.items ?? []).filter((app) => matches(app, text)).sort(byChoice);
+  const shown = (apps.items ?? []).filter((app) => matches(app, text)).sort(byChoice(order));
   const pages = Math.max(1, Math.ceil(shown.length / PAGE_SIZE));
   const current = Math.min(page, pages);
 
@@ -84,6 +103,15 @@ export default function CatalogPage({ params }: PageProps) {
             >
               Also what cannot be deployed here
             </Toggle>
+            <Select
+              ariaLabel="Order"
+              options={ORDERS}
+              selectedOption={order}
+              onChange={({ detail }) => {
+                setWanted(detail.selectedOption.value ?? "");
+                setPage(1);
+              }}
+            />
           </SpaceBetween>
         }
         pagination={
@@ -171,11 +199,10 @@ function NothingEntitled({ filtered }: { readonly filtered: boolean }) {
 }
 
 /** What can be deployed first, each part by name. */
-function byChoice(one: ProjectApp, other: ProjectApp): number {
-  const available = Number(other.available) - Number(one.available);
-  return (
-    available || one.display_name.localeCompare(other.display_name, undefined, { numeric: true })
-  );
+function byChoice({ of }: Order) {
+  return (one: ProjectApp, other: ProjectApp): number =>
+    Number(other.available) - Number(one.available) ||
+    of(one).localeCompare(of(other), undefined, { numeric: true });
 }
 
 function matches(

@@ -15,6 +15,7 @@ import { NAME, objectOf } from "../../forms/own-schemas.ts";
 import { useList } from "../../live/use-list.ts";
 import { useLive } from "../../live/use-live.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
+import { EditButtons } from "../../widgets/edit-buttons.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Loaded } from "../../widgets/page.tsx";
 import { ReadDialog } from "../../widgets/read-dialog.tsx";
@@ -273,22 +274,12 @@ function changeColumn(manages: boolean, open: (dialog: Dialog) => void): Column<
           {things(of)}
         </Button>
         {manages && !of.built_in && (
-          <>
-            <Button
-              variant="inline-link"
-              ariaLabel={`Change ${of.name}`}
-              onClick={() => open({ kind: "edit", of })}
-            >
-              Change
-            </Button>
-            <Button
-              variant="inline-link"
-              ariaLabel={`Delete ${of.name}`}
-              onClick={() => open({ kind: "delete", of })}
-            >
-              Delete
-            </Button>
-          </>
+          <EditButtons
+            name={of.name}
+            endText="Delete"
+            onEdit={() => open({ kind: "edit", of })}
+            onEnd={() => open({ kind: "delete", of })}
+          />
         )}
       </SpaceBetween>
     ),

@@ -30,6 +30,16 @@ it("lists what can be deployed first, each part by name", async () => {
   expect(names).toEqual(["Web 9", "Web 10", "Archive", "Board"]);
 });
 
+it("orders by who published it, where the address says so", async () => {
+  const items = [app("Alpha"), { ...app("Beta"), publisher: "an early one" }];
+  platform.on("GET /api/v1/projects/proj_1/apps", () => json(200, { items }));
+  await open("/here?sort=publisher");
+  await screen.findByText("Beta");
+  const names = screen.getAllByRole("link").map(({ textContent }) => textContent);
+  expect(names).toEqual(["Beta", "Alpha"]);
+  expect(screen.getByRole("button", { name: /Order/ })).toBeDefined();
+});
+
 it("does not say that no app is entitled where that could not be read", async () => {
   platform.on("GET /api/v1/projects/proj_1/apps", () => problem(500, "internal"));
   await open();
