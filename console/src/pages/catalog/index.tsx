@@ -198,7 +198,7 @@ function NothingEntitled({ filtered }: { readonly filtered: boolean }) {
   );
 }
 
-/** What can be deployed first, each part by name. */
+/** What can be deployed first, each part in the order asked for. */
 function byChoice({ of }: Order) {
   return (one: ProjectApp, other: ProjectApp): number =>
     Number(other.available) - Number(one.available) ||
