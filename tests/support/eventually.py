@@ -14,20 +14,22 @@ from time import sleep as block
 from typing import TypeVar, overload
 
 T = TypeVar("T")
+What = str | Callable[[], str]
+"""What is awaited, in words; a function where the words are known at the end alone."""
 
 _PAUSE = 0.02
 
 
 @overload
 async def eventually(
-    check: Callable[[], Awaitable[T | None]], *, within: float = 60.0, what: str = ""
+    check: Callable[[], Awaitable[T | None]], *, within: float = 60.0, what: What = ""
 ) -> T: ...
 @overload
 async def eventually(
-    check: Callable[[], T | None], *, within: float = 60.0, what: str = ""
+    check: Callable[[], T | None], *, within: float = 60.0, what: What = ""
 ) -> T: ...
 async def eventually(
-    check: Callable[[], object], *, within: float = 60.0, what: str = ""
+    check: Callable[[], object], *, within: float = 60.0, what: What = ""
 ) -> object:
     """Return the first true result of `check`, which is called again until the deadline.
 
@@ -46,7 +48,7 @@ async def eventually(
         await sleep(_PAUSE)
 
 
-def eventually_sync(check: Callable[[], T | None], *, within: float = 60.0, what: str = "") -> T:
+def eventually_sync(check: Callable[[], T | None], *, within: float = 60.0, what: What = "") -> T:
     """Return the first true result of `check`, as `eventually` does, without an event loop."""
     start = monotonic()
     while True:
@@ -59,6 +61,7 @@ def eventually_sync(check: Callable[[], T | None], *, within: float = 60.0, what
         block(_PAUSE)
 
 
-def _reason(check: object, seen: object, waited: float, what: str) -> str:
-    awaited = what or getattr(check, "__qualname__", repr(check))
+def _reason(check: object, seen: object, waited: float, what: What) -> str:
+    awaited = what if isinstance(what, str) else what()
+    awaited = awaited or getattr(check, "__qualname__", repr(check))
     return f"not within {waited:.0f} s: {awaited}; the last value was {seen!r}"
