@@ -17,7 +17,7 @@ ORDEAL := apps/template/tests/unit/test_template_operations.py::test_every_opera
 NPM   := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix console
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint console-check fmt lab bench openapi docs lock sync clean
+.PHONY: help setup demo test soak flaky check lint console-check fmt lab bench openapi docs lock sync clean
 
 help: ## Show this
 	@echo "GPUaaS: run a scheduler on machines you hold.   Start here: make demo"
@@ -33,9 +33,15 @@ demo: ## From nothing to a job's output on three real local machines; Ctrl-C end
 
 test: ## Run everything: lint, types, boundaries, then every test on real servers and machines
 	$(SETUP) --lenient
-	@$(MAKE) --no-print-directory lint console-check
-	@if [ -d console/node_modules ]; then $(NPM) test && $(NPM) run test:dist; fi
-	GPUAAS_BROWSER=$$(cat .cache/browser 2>/dev/null) $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m tools.suite test
+
+soak: ## Run everything again and again with new seeds, every matrix whole (HOURS=1, SEED=… repeats)
+	$(SETUP)
+	@$(BIN)/python -m tools.suite soak $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED))
+
+flaky: ## Run each test of .cache/flaky.json 50 times under load (TESTS="…" for others, TIMES=50)
+	$(SETUP)
+	@$(BIN)/python -m tools.suite flaky $(if $(TIMES),--times $(TIMES)) $(TESTS)
 
 check: ## Lint, types, boundaries and unit tests (under a minute when warm)
 	$(SETUP) env

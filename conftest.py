@@ -13,6 +13,7 @@ from collections.abc import Generator
 import pytest
 
 _REQUIRED = "GPUAAS_REQUIRE_LAB"
+_FIRST_FAILED = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -24,12 +25,27 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_FailuresAtOnce(config))
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Do not run what builds on a test that failed: it would only fail for the same cause."""
+    module = item.getparent(pytest.Module)
+    if module is None or item.get_closest_marker("in_order") is None:
+        return
+    before = module.stash.get(_FIRST_FAILED, None)
+    if before is not None:
+        pytest.fail(f"not run: {before}, which it builds on, failed", pytrace=False)
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Turn a test that skipped into one that failed."""
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a test that skipped into one that failed; note the first failure of each file."""
     report = yield
     if report.skipped and not hasattr(report, "wasxfail"):
         _refuse(report)
+    module = item.getparent(pytest.Module)
+    if report.failed and module is not None:
+        module.stash.setdefault(_FIRST_FAILED, item.name)
     return report
 
 
