@@ -16,6 +16,7 @@ import pytest
 
 from tools import host
 from tools.setup import PACKAGES, UV
+from tools.suite.rotation import on_turn
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -40,7 +41,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=PACKAGES)
+@pytest.fixture(scope="module", params=on_turn("packages tested alone", PACKAGES))
 def alone(
     request: pytest.FixtureRequest, wheels: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Alone:

@@ -34,8 +34,9 @@ def test_it_hangs():
 """
 LEAKING = """
 import subprocess, tempfile
+CHILDREN = []
 def test_it_leaks():
-    subprocess.Popen(["tail", "-f", "/dev/null"])
+    CHILDREN.append(subprocess.Popen(["tail", "-f", "/dev/null"]))
     tempfile.mkdtemp(prefix="forgotten-")
 """
 WAITING = """
@@ -104,6 +105,7 @@ def test_one_that_builds_on_others_is_repeated_with_them(planted: Path) -> None:
     ended = run(planted)
     assert ended.status == 0, ended.said
     assert "not run: test_second, which it builds on, failed" in ended.said
+    assert "3 passed, 0 failed" in ended.said
     assert [name.partition("::")[2] for name in ended.flaky] == ["test_second"]
 
 

@@ -20,6 +20,7 @@ from tools.suite.leaks import leftovers
 from tools.suite.plugin import SEED_VARIABLE
 from tools.suite.pytest_run import Pytest, PytestBroke
 from tools.suite.report import Summary, report_lines
+from tools.suite.stopwatch import Stopwatch
 from tools.suite.whole import (
     ALONE,
     WORKERS,
@@ -62,13 +63,13 @@ class Soak:
         with run_clean() as (run, before):
             environment = run.environment(None)
             environment |= {SEED_VARIABLE: str(seed), "PYTHONHASHSEED": str(seed)}
-            pytest, begun = Pytest(run, environment), time.monotonic()
+            pytest, watch = Pytest(run, environment), Stopwatch()
             given = (f"--hypothesis-seed={seed}", "--hypothesis-profile=soak")
-            outcome = pytest(*tests_at_once(WORKERS), *given)
+            with watch.stage("tests"):
+                outcome = pytest(*tests_at_once(WORKERS), *given)
             judgement = failed_repeat(pytest, outcome.failed)
-            seconds = {"tests": time.monotonic() - begun}
             left = leftovers(run, before)
-            summary = Summary(outcome, judgement, seconds, {}, started(run), left)
+            summary = Summary(outcome, judgement, watch.stages, {}, started(run), left)
         record_flaky(self._record, judgement)
         lines = report_lines(summary)
         print("\n".join(lines), flush=True)

@@ -40,6 +40,8 @@ class Outcome:
     failed: list[FailedTest] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     """Why, by test."""
+    not_run: list[str] = field(default_factory=list)
+    """Tests that build on one that failed."""
     seconds: Counter[str] = field(default_factory=Counter)
     """How long each test took, with what was made and removed for it."""
 
@@ -69,7 +71,9 @@ def outcome_of(events: Iterable[dict[str, Any]]) -> Outcome:
         failed = next((one for one in seen if one["outcome"] == "failed"), None)
         skipped = next((one for one in seen if one["outcome"] == "skipped"), None)
         if failed is not None:
-            if NOT_RUN not in failed["reason"]:
+            if NOT_RUN in failed["reason"]:
+                outcome.not_run.append(test)
+            else:
                 outcome.failed.append(_failed(failed))
         elif skipped is not None:
             outcome.skipped[test] = skipped["reason"]

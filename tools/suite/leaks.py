@@ -35,7 +35,6 @@ class HostState:
     interfaces: frozenset[str] = field(default_factory=frozenset)
     mounts: frozenset[str] = field(default_factory=frozenset)
     units: frozenset[str] = field(default_factory=frozenset)
-    folders: frozenset[str] = field(default_factory=frozenset)
     labs: frozenset[str] = field(default_factory=frozenset)
 
     @classmethod
@@ -46,7 +45,6 @@ class HostState:
             interfaces=frozenset(os.listdir("/sys/class/net")),  # noqa: PTH208 - names alone
             mounts=frozenset(line.split()[1] for line in mounts),
             units=frozenset(str(path) for place in _UNITS for path in _entries(place)),
-            folders=frozenset(str(path) for path in Path("/tmp").glob("gpuaas*")),  # noqa: S108 - looked at only
             labs=frozenset(_labs()),
         )
 
@@ -55,7 +53,7 @@ def leftovers(run: Run, before: HostState) -> list[str]:
     """One line for each thing the run left, after giving it a moment to go."""
     deadline = time.monotonic() + PATIENCE_S
     while (found := _look(run, before)) and time.monotonic() < deadline:
-        time.sleep(0.2)
+        time.sleep(0.5)
     return found
 
 
@@ -72,7 +70,6 @@ def _look(run: Run, before: HostState) -> list[str]:
         "network interface": now.interfaces - before.interfaces - interfaces,
         "mount": now.mounts - before.mounts - mounts,
         "unit": now.units - before.units,
-        "folder": now.folders - before.folders,
         "temporary file": kept,
     }
     return [f"{kind} {one}" for kind, many in found.items() for one in sorted(many)]

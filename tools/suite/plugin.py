@@ -18,7 +18,7 @@ from typing import Any, Final
 import hypothesis
 import pytest
 
-from tools.suite.rotation import FOLDER_VARIABLE
+from tools.suite.rotation import FOLDER_VARIABLE, on_turn
 
 SEED_VARIABLE: Final = "SUITE_SEED"
 
@@ -50,15 +50,34 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Events(Path(folder) / "events.jsonl"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Shuffle files by the seed, where there is one; tests of a file keep their order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out files whose turn it is not; with a seed, shuffle the files that stay.
+
+    Tests of a file keep their order.
+    """
+    matrices: dict[str, list[str]] = {}
+    for item in items:
+        for mark in item.iter_markers("rotates"):
+            matrices.setdefault(mark.args[0], []).append(_file(item))
+    left_out = {
+        file
+        for matrix, found in matrices.items()
+        for files in [sorted(set(found))]
+        for file in set(files) - set(on_turn(matrix, files))
+    }
+    deselected = [item for item in items if _file(item) in left_out]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if _file(item) not in left_out]
     seed = os.environ.get(SEED_VARIABLE)
-    if seed is None:
-        return
-    files = list(dict.fromkeys(item.path for item in items))
-    random.Random(seed).shuffle(files)  # noqa: S311 - no secret
-    place = {path: index for index, path in enumerate(files)}
-    items.sort(key=lambda item: place[item.path])
+    if seed is not None:
+        files = list(dict.fromkeys(_file(item) for item in items))
+        random.Random(seed).shuffle(files)  # noqa: S311 - no secret
+        items.sort(key=lambda item: files.index(_file(item)))
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 class _Events:

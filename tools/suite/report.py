@@ -14,14 +14,22 @@ from tools.suite.flaky import MOST_PER_RUN, Judgement
 SLOWEST = 10
 
 
+@dataclass(frozen=True)
+class Stage:
+    """How long a stage took, and how much of that the host's processors computed."""
+
+    seconds: float
+    busy: float
+
+
 @dataclass
 class Summary:
     """What a run has to report."""
 
     outcome: Outcome
     judgement: Judgement
-    stages: Mapping[str, float]
-    """Seconds by stage, in order."""
+    stages: Mapping[str, Stage]
+    """What each took, in order."""
     slices: Mapping[str, str] = field(default_factory=dict)
     started: Mapping[str, int] = field(default_factory=dict)
     left: Sequence[str] = ()
@@ -34,8 +42,15 @@ class Summary:
 
 def report_lines(summary: Summary) -> list[str]:
     """The report, top down; the verdict comes last."""
-    outcome, flaky = summary.outcome, len(summary.judgement.flaky)
-    stages = [f"{_span(seconds):>7}  {name}" for name, seconds in summary.stages.items()]
+    outcome, judgement = summary.outcome, summary.judgement
+    # What was not run at first because of a flaky test has passed with it since.
+    mended = [one.target for one in judgement.flaky]
+    late = [test for test in outcome.not_run if test.partition("::")[0] in mended]
+    passed = outcome.passed + len(judgement.flaky) + len(late)
+    stages = [
+        f"{_span(stage.seconds):>7}  {name}, processors {stage.busy:.0%} busy"
+        for name, stage in summary.stages.items()
+    ]
     rooms = [f"{_span(s):>7}  {name}" for name, s in outcome.seconds_by_room.most_common()]
     slowest = [f"{s:6.1f} s  {name}" for name, s in outcome.seconds.most_common(SLOWEST)]
     slices = [f"{name}: {chosen}" for name, chosen in summary.slices.items()]
@@ -49,10 +64,10 @@ def report_lines(summary: Summary) -> list[str]:
         *_section("Started by tests", started),
         *_section("Skipped", skipped or ["nothing"]),
         *_section("Left behind", summary.left or ["nothing"]),
-        *_flaky(summary.judgement),
-        *_broken(summary.judgement.broken),
+        *_flaky(judgement),
+        *_broken(judgement.broken),
         "",
-        f"{outcome.passed + flaky} passed, {len(summary.judgement.broken)} failed",
+        f"{passed} passed, {len(judgement.broken)} failed",
     ]
 
 

@@ -1,6 +1,7 @@
 """Which part of a large matrix a run covers: all of it, or a slice that changes with the commit.
 
-    SUITE = on_turn("distribution", suites())[0]
+    SUITES = on_turn("distribution", suites())
+    pytestmark = pytest.mark.rotates("every step killed and failed")   # files take turns
 
 A matrix repeats one mechanism (each step killed, each distribution). `make test` runs one slice of
 each matrix, and any ten commits in a row cover it whole; `make soak`, and pytest called by hand,

@@ -7,7 +7,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from tools.suite.pytest_run import Pytest
 from tools.suite.report import Summary, report_lines
 from tools.suite.rotation import SLICE_VARIABLE, SLICES, slices_seen, slot_of_commit
 from tools.suite.run import Run, killed_runs_clean, run_begin
+from tools.suite.stopwatch import Stopwatch
 
 WORKERS: Final = 3
 ALONE: Final = ("-q",)
@@ -42,7 +42,7 @@ class WholeRun:
         self._record = FlakyRecord(records)
         self._only = tuple(only)
         self._workers = workers
-        self._seconds: dict[str, float] = {}
+        self._watch = Stopwatch()
 
     def run(self) -> int:
         """Run it; 0 when green."""
@@ -53,14 +53,14 @@ class WholeRun:
             if not self._only:
                 self._stages()
             pytest = Pytest(run, run.environment(slot))
-            with self._timed("tests"):
+            with self._watch.stage("tests"):
                 outcome = pytest(*tests_at_once(self._workers), *self._only)
-            with self._timed("failed tests again, alone"):
+            with self._watch.stage("failed tests again, alone"):
                 judgement = failed_repeat(pytest, outcome.failed)
-            with self._timed("looking for what was left behind"):
+            with self._watch.stage("looking for what was left behind"):
                 left = leftovers(run, before)
             summary = Summary(
-                outcome, judgement, self._seconds, slices_seen(run.folder), started(run), left
+                outcome, judgement, self._watch.stages, slices_seen(run.folder), started(run), left
             )
             record_flaky(self._record, judgement)
             print("\n".join(report_lines(summary)), flush=True)
@@ -78,21 +78,13 @@ class WholeRun:
 
     def _command(self, stage: str, *words: str) -> None:
         path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        with self._timed(stage):
+        with self._watch.stage(stage):
             ended = subprocess.run(words, cwd=ROOT, env={**os.environ, "PATH": path}, check=False)
         if ended.returncode:
             raise StageFailed(f"{stage} ended with {ended.returncode}: {' '.join(words)}")
 
-    @contextlib.contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
-        begun = time.monotonic()
-        try:
-            yield
-        finally:
-            self._seconds[stage] = time.monotonic() - begun
-
     def _proven(self, passed: int, slot: int) -> None:
-        name = proven_record(passed=passed, seconds=sum(self._seconds.values()), slot=slot)
+        name = proven_record(passed=passed, seconds=self._watch.seconds, slot=slot)
         if name is not None:
             print(f"  suite: {PAGE.relative_to(ROOT)} says so for {name}", file=sys.stderr)
 

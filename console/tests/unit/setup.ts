@@ -1,14 +1,28 @@
-/** Runs before the tests of every file: nothing a test has rendered outlives it, and what every browser has is
- * there. */
+/** Runs before the tests of every file, which share a process: what a test rendered, stored or went to does not
+ * outlive it, and what every browser has is there. */
 
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach } from "vitest";
+import { forgetTitles } from "../../src/app/page-title.ts";
+import { session } from "../../src/app/session.ts";
+import { forgetReadings } from "../../src/live/kept.ts";
+import { forgetNames } from "../../src/live/names.ts";
 
 configure({
   getElementError: (message) => new Error(message ?? "not found"),
   asyncUtilTimeout: 20_000, // a machine may be busy with other things
 });
-afterEach(cleanup);
+afterEach(() => {
+  cleanup();
+  document.body.replaceChildren();
+  session.set({ kind: "unknown" });
+  forgetReadings();
+  forgetNames();
+  forgetTitles();
+  localStorage.clear();
+  sessionStorage.clear();
+  window.history.replaceState(null, "", "/");
+});
 
 // A notice is given the focus a moment after it is shown, found by its id. A browser's own way to write an id as a
 // selector is missing here; whoever was quick never missed it.

@@ -17,12 +17,17 @@ from gpuaas_slurm.describe import cluster_from_json
 from gpuaas_slurm.model import ADMISSION, Cluster
 from gpuaas_slurm.render import machine_files
 from tools.slurm_crew import until
+from tools.suite.rotation import on_turn
 from tools.suites import suites
 
 if TYPE_CHECKING:
     from tests.system.slurm.conftest import Deployed
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(600),
+    pytest.mark.in_order,
+]
 
 SUITES = {"bookworm": "22.05", "noble": "23.11", "trixie": "24.11"}
 DESCRIBED = Path(__file__).parents[3] / "apps/slurm/tests/unit/clusters"
@@ -40,7 +45,7 @@ BUSY_HOST = ("Note very large processing time", "High latency for 1000 calls to 
 """What a daemon says of seconds in which its host had no time for it, and not of its files."""
 
 
-@pytest.fixture(params=suites())
+@pytest.fixture(params=on_turn("distribution", suites()))
 async def cluster(
     request: pytest.FixtureRequest, deployed: Callable[[str], Awaitable[Deployed]]
 ) -> Deployed:

@@ -34,7 +34,12 @@ from tools.slurm_crew import (
 )
 from tools.slurm_site import ENDED, SlurmSite, manifest_hasty, slurm_up
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(900),
+    pytest.mark.in_order,
+    pytest.mark.rotates("every step killed and failed"),
+]
 
 # The shortest lease there is, so that a dead controller's work is soon another's.
 OPTIONS = ("--lease-seconds", "5", "--observe-seconds", "2")

@@ -44,7 +44,12 @@ from tools.slurm_crew import (
     until,
 )
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(900),
+    pytest.mark.in_order,
+    pytest.mark.rotates("every step killed and failed"),
+]
 
 PEOPLE: Final = f"{HOME}/people.ours"
 

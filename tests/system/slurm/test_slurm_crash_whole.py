@@ -28,7 +28,12 @@ from gpuaas_contract.states import InstanceStatus
 from tools.ground import Ground
 from tools.slurm_crew import packages_wanted
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(900),
+    pytest.mark.in_order,
+    pytest.mark.rotates("every step killed and failed"),
+]
 
 EVERY: Final = (
     *("n1 slurmctld", "n1 slurmdbd", "n1 mariadb", "n1 munge"),

@@ -32,7 +32,12 @@ from tools.slurm_crew import placed, succeeded, until
 from tools.slurm_site import BIN, SlurmSite, bundles_publish, slurm_up
 from tools.suites import suites
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(900),
+    pytest.mark.in_order,
+    pytest.mark.rotates("other ways to run a cluster"),
+]
 
 SUITE: Final = suites()[0]
 UNIT: Final = "gpuaas-slurm"

@@ -26,7 +26,11 @@ from tools.slurm_crew import operations, placed, succeeded, told, until
 from tools.slurm_site import ENDED
 from tools.suites import suites
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(600),
+    pytest.mark.in_order,
+]
 
 SUITE: Final = suites()[0]
 GPUS: Final = 2

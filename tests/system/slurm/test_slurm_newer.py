@@ -19,7 +19,11 @@ from tools.ground import Ground
 from tools.slurm_crew import placed, succeeded, until
 from tools.suites import suites
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(900),
+    pytest.mark.rotates("other ways to run a cluster"),
+]
 
 MACHINES: Final = ("n1", "n2", "n3", "n4", "n5")
 REMEMBERED_S: Final = 2

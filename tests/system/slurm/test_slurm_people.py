@@ -33,9 +33,14 @@ from gpuaas_sdk.sign_in import password_sign_in
 from tools.ground import Ground
 from tools.slurm_crew import packages_settle, packages_wanted, placed, until
 from tools.slurm_site import BIN, SlurmSite, slurm_up
+from tools.suite.rotation import on_turn
 from tools.suites import suites
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(600),
+    pytest.mark.in_order,
+]
 
 PASSWORD: Final = "correct horse battery"
 
@@ -119,7 +124,7 @@ def _people(instance: AppInstance) -> dict[str, Any]:
     return dict(found.get("people", {}))
 
 
-@pytest.fixture(scope="module", params=suites())
+@pytest.fixture(scope="module", params=on_turn("distribution", suites()))
 async def town(
     request: pytest.FixtureRequest, ground_factory: Callable[..., Awaitable[Ground]]
 ) -> AsyncIterator[Town]:

@@ -30,7 +30,11 @@ from tools.slurm_crew import members, placed, reconciled, succeeded, told
 from tools.slurm_site import BIN, SLUG, SlurmSite, bundles_publish, bundles_ready, slurm_up
 from tools.suites import suites
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(900),
+    pytest.mark.in_order,
+]
 
 SUITE: Final = suites()[0]
 NEXT, KEPT, ABSENT = "2026.12", "2027.1", "2027.2"

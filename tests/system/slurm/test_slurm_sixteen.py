@@ -13,7 +13,11 @@ from tools.ground import Ground
 from tools.slurm_crew import members, placed, succeeded
 from tools.suites import own_suite
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(600),
+    pytest.mark.rotates("other ways to run a cluster"),
+]
 
 MACHINES: Final = 16
 RARELY_S: Final = 30

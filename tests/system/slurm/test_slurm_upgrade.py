@@ -41,7 +41,12 @@ from tools.ground import Ground
 from tools.slurm_crew import members, placed, until
 from tools.slurm_site import SLUG, bundles_ready, manifest_hasty, slurm_up
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(1200),
+    pytest.mark.in_order,
+    pytest.mark.rotates("every step killed and failed"),
+]
 
 FIRST, NEXT = "0.1.0", "0.2.0"
 INSTALLED: Final = "dpkg-query -W -f '${Version}' slurm-client"
