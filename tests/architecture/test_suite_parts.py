@@ -25,6 +25,7 @@ def test_ten_commits_in_a_row_cover_a_matrix_and_each_runs_a_part(count: int, fi
 
 
 def test_a_matrix_runs_whole_where_no_slice_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SUITE_FOLDER", raising=False)
     monkeypatch.delenv("SUITE_SLICE", raising=False)
     assert on_turn("letters", "abc") == ["a", "b", "c"]
     monkeypatch.setenv("SUITE_SLICE", "4")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -36,6 +37,9 @@ def main(arguments: list[str]) -> int:
     flaky.add_argument("--times", type=int, default=50, help="how often each runs (50)")
     flaky.add_argument("tests", nargs="*", help="instead of the recorded ones")
     options = parser.parse_args(arguments)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # A script's background job ignores interrupts; a run that was asked to end cleans up.
+        signal.signal(number, signal.default_int_handler)
     try:
         if options.command == "soak":
             return Soak(options.records, options.hours, options.seed).run()

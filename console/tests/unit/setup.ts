@@ -2,23 +2,18 @@
  * outlive it, and what every browser has is there. */
 
 import { cleanup, configure } from "@testing-library/react";
-import { afterEach } from "vitest";
-import { forgetTitles } from "../../src/app/page-title.ts";
-import { session } from "../../src/app/session.ts";
-import { forgetReadings } from "../../src/live/kept.ts";
-import { forgetNames } from "../../src/live/names.ts";
+import { afterEach, beforeEach } from "vitest";
+import { sessionLeave } from "../../src/app/session.ts";
 
 configure({
   getElementError: (message) => new Error(message ?? "not found"),
   asyncUtilTimeout: 20_000, // a machine may be busy with other things
 });
+// Also ends what still asks on its own, such as who is signed in.
+beforeEach(sessionLeave);
 afterEach(() => {
   cleanup();
   document.body.replaceChildren();
-  session.set({ kind: "unknown" });
-  forgetReadings();
-  forgetNames();
-  forgetTitles();
   localStorage.clear();
   sessionStorage.clear();
   window.history.replaceState(null, "", "/");

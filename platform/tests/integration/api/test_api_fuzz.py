@@ -38,6 +38,8 @@ from schemathesis.generation.hypothesis.builder import create_test
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 from served_platform import served
 
+from tools.suite.rotation import on_turn
+
 DOCUMENT = document()
 ROUTES = {route.operation_id: route for route in routes_of(DOCUMENT)}
 # Every so many of the thousands of requests that the widest schemas give rise to; the others whole.
@@ -107,7 +109,7 @@ def test_good_requests_get_what_is_documented(api: Api, schema: OpenApiSchema) -
 
 
 # `schema.parametrize()` would make all requests while tests are collected, each time.
-@pytest.mark.parametrize("operation_id", list(ROUTES))
+@pytest.mark.parametrize("operation_id", on_turn("each route fuzzed", list(ROUTES)))
 def test_no_answer_is_undocumented(operation_id: str, api: Api, schema: OpenApiSchema) -> None:
     route, numbers, turns = ROUTES[operation_id], count(1), count()
 
