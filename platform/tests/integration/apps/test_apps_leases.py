@@ -8,7 +8,8 @@ import httpx2
 import pytest
 from apps_fake_controller import Crashed, FakeController, crashing, failing
 from apps_fixtures import Site
-from journal_fixtures import eventually, listening
+from eventually import eventually
+from journal_fixtures import listening
 
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.apps.store.operations import ClaimFilter, claim_peek

@@ -8,7 +8,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 from duty_process import duty_process
-from journal_fixtures import PROJECT, eventually, happen, numbered
+from eventually import eventually
+from journal_fixtures import PROJECT, happen, numbered
 
 from gpuaas_platform.events.relay import RELAY
 from gpuaas_platform.kernel.call import Platform
@@ -142,14 +143,14 @@ async def _holder(admin: "asyncpg.Connection[asyncpg.Record]") -> int:
         name: str | None = await admin.fetchval(_HOLDER, duty_lock(RELAY))
         return None if name is None else int(name.rpartition(":")[2])
 
-    return int(await eventually(found, 120))
+    return int(await eventually(found, within=120))
 
 
 async def _moved(admin: "asyncpg.Connection[asyncpg.Record]", count: int) -> None:
     async def enough() -> bool:
         return bool(await admin.fetchval("SELECT seq >= $1 FROM event_head", count))
 
-    await eventually(enough, 120)
+    await eventually(enough, within=120)
 
 
 async def _assert_whole(admin: "asyncpg.Connection[asyncpg.Record]", count: int) -> None:

@@ -6,13 +6,13 @@ from contextlib import AsyncExitStack
 
 import httpx2
 import pytest
+from eventually import eventually
 from journal_fixtures import (
     ORG,
     OTHER_ORG,
     OTHER_PROJECT,
     PROJECT,
     Callers,
-    eventually,
     happen,
     listening,
     numbered,
