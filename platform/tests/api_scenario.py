@@ -5,7 +5,6 @@ there are people who may use it, people who may not, and credentials that have e
 `zebra`'s project `quagga` hold that word, so that a leak of a name is seen as well as one of an id.
 """
 
-import asyncio
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from apps_fake_controller import FakeController
 from apps_fixtures import Site, echo_manifest
 from artifacts_fixtures import SigningKey, content_digest, intent
 from custody_fixtures import USER_KEY, private_key_make
+from eventually import eventually
 from fleet_fixtures import PaperAgent
 from identity_fixtures import PASSWORD, Browser, key_exchanged, project_scope, tenant_scope
 from platform_calls import bearer
@@ -393,10 +393,9 @@ async def _webhooks(scenario: Scenario) -> None:
     params["webhook_id"] = made["webhook"]["id"]
     gap = {"category": "app_problem", "title": "quagga-two", "project_id": params["project_id"]}
     await boss.made("/gaps", gap)
-    for _ in range(600):
+
+    async def dead() -> Any:
         page = await boss.seen(f"/webhooks/{params['webhook_id']}/deliveries", status="dead")
-        if page["items"]:
-            params["delivery_id"] = page["items"][0]["id"]
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("no delivery died")
+        return page["items"]
+
+    params["delivery_id"] = (await eventually(dead, what="a dead delivery"))[0]["id"]

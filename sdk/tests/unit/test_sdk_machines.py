@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from anyio.lowlevel import checkpoint
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
@@ -219,7 +220,7 @@ async def test_a_bug_is_raised_and_a_cancel_ends_all() -> None:
     machines = Machines(Client("http://127.0.0.1:1"), access)
 
     async def bug(machine: Machine) -> None:
-        await asyncio.sleep(0)
+        await checkpoint()
         if machine.allocation_id == "a":
             raise KeyError("a")
         await machine.run("true")

@@ -8,7 +8,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from journal_fixtures import Callers, Hands, eventually, happen, numbered
+from eventually import eventually
+from journal_fixtures import Callers, Hands, happen, numbered
 from receiver_fixtures import Receiver, receiving
 from tenancy_fixtures import project_make
 

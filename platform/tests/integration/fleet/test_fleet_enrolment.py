@@ -1,6 +1,5 @@
 """Enrolments and identities: one token, one host; a key signs, and the next takes over."""
 
-import asyncio
 import base64
 import json
 import shlex
@@ -9,6 +8,7 @@ from typing import Any
 
 import pytest
 from canary_sinks import Canaries, database_dump
+from eventually import eventually
 from fleet_fixtures import HOST_KEY, FleetSite, PaperAgent
 
 from gpuaas_contract.fleet_agent import DIRECTION_NAMESPACE, SignerKey
@@ -155,11 +155,13 @@ async def test_silence_is_absence_and_nothing_more(site: FleetSite, clock: Any) 
     await site.agent.poll()
     await sweep_turn(site.platform)
     assert (await site.get(f"/nodes/{node_id}", site.root))["conditions"] == []
-    wanted, kinds = {"agent_absent", "agent_back", "enrolled"}, set[str]()
-    while not wanted <= kinds:  # the relay numbers them a moment later
+
+    async def numbered() -> bool:
         told = await site.get("/events", site.root)
         kinds = {one["type"].rpartition(".")[2] for one in told["items"]}
-        await asyncio.sleep(0.05)
+        return {"agent_absent", "agent_back", "enrolled"} <= kinds
+
+    await eventually(numbered)
 
 
 async def test_a_held_node_is_not_let_go(site: FleetSite) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from eventually import eventually
 from identity_fixtures import (
     PASSWORD,
     Browser,
@@ -85,13 +86,12 @@ async def test_an_app_hears_in_its_project_that_somebody_changed(
     operator = boss.with_token(token)
     assert (await operator.get(f"/projects/{project_id}/people")).status_code == 200
     await boss.patch(f"/users/{member.user_id}", {"active": False})
-    told: list[dict[str, Any]] = []
-    for _ in range(600):
-        told = (await operator.seen("/events", limit=100))["items"]
-        if any(one["type"] == "identity.person.changed" for one in told):
-            break
-        await asyncio.sleep(0.1)
-    [changed] = [one for one in told if one["type"] == "identity.person.changed"]
+
+    async def told() -> list[dict[str, Any]]:
+        events = (await operator.seen("/events", limit=100))["items"]
+        return [one for one in events if one["type"] == "identity.person.changed"]
+
+    [changed] = await eventually(told)
     assert (changed["subject"], changed["data"]["active"]) == (member.user_id, False)
 
 

@@ -4,13 +4,13 @@ import asyncio
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
 import httpx2
 import pytest
+from eventually import eventually_sync
 from served_platform import served
 
 from gpuaas_platform.kernel.embedded import EmbeddedError, EmbeddedPostgres
@@ -153,11 +153,8 @@ def _server_pid(folder: Path) -> int | None:
 
 
 def _await_gone(pid: int) -> None:
-    for _ in range(1200):
-        if not Path(f"/proc/{pid}").exists():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"the database server {pid} outlived its platform")
+    process = Path(f"/proc/{pid}")
+    eventually_sync(lambda: not process.exists(), what=f"the end of the database server {pid}")
 
 
 def _await_dead_child(server: EmbeddedPostgres) -> None:
