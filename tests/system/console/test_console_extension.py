@@ -6,6 +6,7 @@ from typing import Any
 
 from console_ground import OWNER, PASSWORD, Ground, publish, template_manifest
 from playwright.async_api import APIResponse, Locator, Page, Route, expect
+from stopped_clock import clock_stopped
 
 REPORT_SCROLLS_LATE = """
 const stop = (event) => event.isTrusted && event.stopImmediatePropagation();
@@ -132,8 +133,7 @@ async def test_a_choice_is_not_lost_to_a_scroll_that_is_reported_late(
     await expect(field).to_be_visible()
     await expect(page.get_by_text("Reading", exact=True)).to_have_count(0)
     # A list has just opened for as long as the clock stands still.
-    await page.clock.pause_at(await page.evaluate("Date.now() + 1000"))
-    try:
+    async with clock_stopped(page):
         await _opened_upwards(page, field, option)
         await field.evaluate("one => one.scrollIntoView({ block: 'start' })")
         await page.evaluate("reportScroll()")
@@ -149,8 +149,6 @@ async def test_a_choice_is_not_lost_to_a_scroll_that_is_reported_late(
         await page.mouse.up()
         await expect(option).to_have_count(0)
         await expect(field).to_contain_text("Weekly")
-    finally:
-        await page.clock.resume()
 
 
 async def _opened_upwards(page: Page, field: Locator, option: Locator) -> None:

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from console_ground import ADMIN, Ground, template_manifest
 from eventually import eventually
 from playwright.async_api import Page, Request, Response, expect
+from stopped_clock import clock_stopped
 
-MOMENT_MS, MOMENTS = 5, 2000
+MOMENT_MS, MOMENTS = 5, 1000
 """Twice that is less than lies between two reads of what nobody tells of."""
 
 
@@ -59,12 +60,9 @@ async def _standing(
     page.on("requestfinished", ended)
     await page.goto(address)
     await expect(page.get_by_text(seen).first).to_be_visible()
-    await page.clock.pause_at(await page.evaluate("Date.now() + 1"))
-    try:
+    async with clock_stopped(page):
         await _until(page, lambda: _is(anew), "what opening the stream makes it read again")
         yield page
-    finally:
-        await page.clock.resume()
 
 
 async def _comes(page: Page, text: str) -> None:

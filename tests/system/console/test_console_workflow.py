@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from console_ground import MEMBER, OWNER, Ground, publish, template_manifest
 from page_facts import fact
 from playwright.async_api import Locator, Page, Request, Route, expect
+from stopped_clock import clock_stopped
 
 TURNS = """async () => {
     for (let turn = 0; turn < 50; turn += 1) {
@@ -294,13 +295,14 @@ async def test_a_choice_is_not_lost_to_what_the_platform_foresees(visit: Any, si
     held = await _held_back(page, "/operations/preview")
     await first.click()
     await held.there.wait()
-    foreseen = dialog.get_by_text("What will happen")
+    foreseen = dialog.get_by_text("The topology changes from")
     async with _pressed(page, second, held):
         await expect(foreseen).to_have_count(0)
     await expect(second).to_be_checked()
     await expect(first).to_be_checked()
     # What will happen stands below what was chosen, beside the button that does it.
-    said = await foreseen.bounding_box()
+    await expect(foreseen).to_be_visible()
+    said = await dialog.get_by_text("What will happen").bounding_box()
     row = await second.bounding_box()
     assert said is not None
     assert row is not None
@@ -341,17 +343,13 @@ async def _pressed(page: Page, one: Locator, held: _Held) -> AsyncIterator[None]
         return urlsplit(request.url).path.endswith(held.path)
 
     await one.hover()
-    await page.clock.pause_at(await page.evaluate("Date.now() + 1"))
-    try:
+    async with clock_stopped(page):
         await page.mouse.down()
         async with page.expect_event("requestfinished", answered):
             held.go.set()
         await page.evaluate(TURNS)
         yield
         await page.mouse.up()
-    finally:
-        held.go.set()
-        await page.clock.resume()
 
 
 async def _begin(page: Page, name: str) -> None:
@@ -372,8 +370,8 @@ async def _named(page: Page, name: str) -> None:
 
 async def _trail_ends(page: Page, *steps: str) -> None:
     trail = page.get_by_role("navigation", name="Breadcrumbs").get_by_role("listitem")
-    await expect(trail.last).to_have_text(steps[-1])
-    assert (await trail.all_inner_texts())[-len(steps) :] == list(steps)
+    for back, step in enumerate(reversed(steps), start=1):
+        await expect(trail.nth(-back)).to_have_text(step)
 
 
 async def _told_who_uses(page: Page, site: Ground, *, machine: str, instance: str) -> None:
