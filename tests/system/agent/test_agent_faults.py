@@ -69,8 +69,9 @@ async def test_an_agent_killed_all_the_time(host: Host) -> None:
 
 
 async def test_a_platform_killed_in_the_middle_of_a_task(host: Host) -> None:
-    task = await host.started("sleep 1; touch /root/after; seq 5000", first=ONCE)
+    task = await host.started(f"{GO}; touch /root/after; seq 5000", first=ONCE)
     await host.ground.served.kill()
+    await host.machine.run("touch /root/go")
     await host.until("test -e /root/after")
     await host.ground.served.start()
     ended = await host.ended(task)
