@@ -6,7 +6,6 @@ adapts. A runbook's commands run in the very trouble it is for.
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import broken_app
 import pytest
 from cli_site import EMAIL, HOST_KEY, PASSWORD, Site, furnish, served_site
+from eventually import eventually_sync
 from guide_page import DOCS, Typist, page_blocks
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -73,12 +73,11 @@ def silent(site: Site, machine: str, state: str = "state") -> Iterator[None]:
 
 def until_error(site: Site, operation: str) -> None:
     """Until an attempt has failed."""
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
-        if site.gpuaas("op", "show", operation, "--field", "error").out.strip():
-            return
-        time.sleep(0.3)
-    raise AssertionError("no attempt failed")
+
+    def failed() -> str:
+        return site.gpuaas("op", "show", operation, "--field", "error").out.strip()
+
+    eventually_sync(failed, within=240, what="an attempt fails")
 
 
 def test_stuck_deploying(place: Site) -> None:
