@@ -137,7 +137,9 @@ class Person(Model):
     """Somebody with a role in a project, or in its tenant, as apps make accounts for them.
 
     `posix_name` and `posix_uid` are given once in the life of an installation and are nobody
-    else's after: they hold when the email address changes and when the person comes back.
+    else's after: they hold when the email address changes and when the person comes back. Roles and
+    permissions are shown to the person, to callers who may read role bindings, and to apps'
+    controllers.
     """
 
     user_id: str
@@ -146,9 +148,13 @@ class Person(Model):
     posix_name: Annotated[str, Field(description="Their name on machines")]
     posix_uid: Annotated[int, Field(description="Their number on machines")]
     active: Annotated[bool, Field(description="Whether they are let in; if not, nor by apps")]
-    roles: Annotated[list[str], Field(description="Names of roles held in the project")]
+    roles: Annotated[
+        list[str] | None,
+        Field(description="Names of roles held in the project; null: not shown to the caller"),
+    ]
     permissions: Annotated[
-        list[Permission], Field(description="What those roles allow in the project")
+        list[Permission] | None,
+        Field(description="What those roles allow in the project; null: not shown to the caller"),
     ]
 
 

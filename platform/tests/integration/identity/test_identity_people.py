@@ -38,6 +38,32 @@ async def test_apps_read_who_belongs_to_a_project(world: World, admin: Browser) 
     assert all(one["active"] for one in people)
 
 
+async def test_a_member_sees_who_belongs_and_not_what_others_may_do(
+    world: World, admin: Browser
+) -> None:
+    org_id, project_id = await tenant_made(admin, "acme")
+    boss = await world.person(admin, "tenant_admin", tenant_scope(org_id))
+    scope = project_scope(org_id, project_id)
+    member = await world.person(boss, "project_member", scope)
+    chief = await world.person(boss, "project_admin", scope)
+    auditor = await world.person(boss, "auditor", tenant_scope(org_id))
+    for who in (member, await world.person(boss, "project_viewer", scope)):
+        other = await _person(who, project_id, chief.user_id)
+        assert (other["roles"], other["permissions"]) == (None, None)
+        assert other["posix_name"]
+        assert other["display_name"]
+        own = await _person(who, project_id, who.user_id)
+        assert own["roles"]
+        assert own["permissions"]
+    account = await operator_made(boss, project_id)
+    key = await boss.made(f"/service-accounts/{account['id']}/keys", {})
+    token = (await boss.post("/tokens", {"key": key["secret"]})).json()["access_token"]
+    for who in (boss, chief, auditor, boss.with_token(token)):
+        other = await _person(who, project_id, member.user_id)
+        assert other["roles"] == ["project_member"]
+        assert "scheduler.queue.submit" in other["permissions"]
+
+
 async def test_whoever_is_let_in_no_longer_is_said_to_be_so_and_keeps_their_number(
     world: World, admin: Browser
 ) -> None:
@@ -95,7 +121,7 @@ async def test_an_app_hears_in_its_project_that_somebody_changed(
     assert (changed["subject"], changed["data"]["active"]) == (member.user_id, False)
 
 
-async def _person(who: Browser, project_id: str, user_id: str) -> dict[str, object]:
+async def _person(who: Browser, project_id: str, user_id: str) -> dict[str, Any]:
     page = await who.seen(f"/projects/{project_id}/people")
     [found] = [one for one in page["items"] if one["user_id"] == user_id]
     return dict(found)
