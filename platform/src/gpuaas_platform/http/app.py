@@ -47,6 +47,7 @@ from gpuaas_platform.http.routing import route_index_install
 from gpuaas_platform.identity.life import identity_life
 from gpuaas_platform.identity.routes import router as identity_router
 from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.public_url import public_base
 from gpuaas_platform.operate.life import operate_running
 from gpuaas_platform.operate.routes import router as operate_router
 from gpuaas_platform.operate.telemetry_routes import router as telemetry_router
@@ -161,4 +162,6 @@ def app_make(platform: Platform | None) -> FastAPI:
 
 def asgi_make(platform: Platform) -> ASGIApp:
     """The application behind the edge, as it is served."""
-    return Edge(app_make(platform), max_body_bytes=platform.settings.max_body_bytes)
+    settings = platform.settings
+    https = public_base(settings).startswith("https:")
+    return Edge(app_make(platform), max_body_bytes=settings.max_body_bytes, https=https)

@@ -115,7 +115,10 @@ class Settings(BaseSettings):
     )
     port: Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 picks one")] = 8470
     public_url: Annotated[
-        str | None, Field(description="Address people and agents use when a proxy stands before")
+        str | None,
+        Field(
+            description="Address people and agents use; links begin with it, never with a header"
+        ),
     ] = None
     trusted_proxies: Annotated[
         tuple[IPv4Network | IPv6Network, ...],

@@ -10,9 +10,9 @@ from artifacts_fixtures import ArtifactSite, artifact_site_make, content_make
 
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.artifacts.life import sweep_turn
-from gpuaas_platform.artifacts.reaching import base_of
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.caller import Place
+from gpuaas_platform.kernel.public_url import base_of
 from gpuaas_platform.kernel.settings import Settings
 
 CONTENT = content_make(6 * 1024 * 1024 + 5)
