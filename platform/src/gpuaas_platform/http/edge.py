@@ -8,7 +8,9 @@ deeply, answers what nobody caught.
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import structlog
@@ -21,6 +23,7 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.events import EVENT_STREAM_MEDIA_TYPE
 from gpuaas_platform.http.errors import problem_response
 from gpuaas_platform.kernel import telemetry
+from gpuaas_platform.kernel.limits import Networks, OpenLimit, address_shared
 from gpuaas_platform.kernel.logs import request_log
 from gpuaas_platform.kernel.problems import PlatformError, invalid
 
@@ -54,11 +57,43 @@ class TooLarge(PlatformError):
         )
 
 
+@dataclass(frozen=True)
+class Addresses:
+    """How many requests each address may have open; those of proxies themselves do not count."""
+
+    limit: OpenLimit
+    proxies: Networks = ()
+
+    def enter(self, address: str) -> Callable[[], None]:
+        """Count a request; what ends it. Raises when it is one too many."""
+        if address_shared(address, self.proxies):
+            return _nothing
+        if not self.limit.enter(address):
+            raise PlatformError(
+                ErrorCode.RATE_LIMITED,
+                f"An address may have {self.limit.most} requests open at once.",
+                retry_after=5,
+            )
+        return partial(self.limit.leave, address)
+
+
+def _nothing() -> None:
+    """What ends a request that was not counted."""
+
+
 class Edge:
     """Wraps the application. `https` says that its public address is reached over TLS alone."""
 
-    def __init__(self, app: ASGIApp, *, max_body_bytes: int, https: bool = False) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        max_body_bytes: int,
+        https: bool = False,
+        addresses: Addresses | None = None,
+    ) -> None:
         self._app = app
+        self._addresses = addresses
         self._max = max_body_bytes
         self._headers = _SECURITY_HEADERS | (
             {"Strict-Transport-Security": _HTTPS_ONLY} if https else {}
@@ -88,8 +123,11 @@ class Edge:
         exchange.ids |= {"trace_id": trace_id, "span_id": span_id}
         structlog.contextvars.bind_contextvars(**exchange.ids)
         state["started"] = started = time.perf_counter()
+        state["at_end"] = at_end = list[Callable[[], None]]()
         telemetry.IN_FLIGHT.inc()
         try:
+            if self._addresses is not None:
+                at_end.append(self._addresses.enter((scope.get("client") or ("",))[0]))
             limited = _limited(Headers(scope=scope), receive, self._limit_of(scope))
             await self._app(scope, limited, exchange.send)
         except PlatformError as error:
@@ -99,6 +137,8 @@ class Edge:
             failure = PlatformError(ErrorCode.INTERNAL, "The platform failed; it has been logged.")
             await exchange.fail(failure, receive)
         finally:
+            for end in at_end:
+                end()
             exchange.end(time.perf_counter() - started)
             structlog.contextvars.clear_contextvars()
 
@@ -165,7 +205,12 @@ class _Exchange:
 def correlation_of(headers: Headers) -> str:
     """The caller's correlation id when it is well formed, else a new one."""
     given = headers.get(CORRELATION_HEADER, "")
-    return given if _CORRELATION.match(given) else f"cor_{secrets.token_hex(12)}"
+    return given if _CORRELATION.match(given) else correlation_new()
+
+
+def correlation_new() -> str:
+    """A correlation id of our own."""
+    return f"cor_{secrets.token_hex(12)}"
 
 
 def traceparent_of(headers: Headers) -> str | None:
