@@ -324,12 +324,6 @@ async def test_a_target_inside_is_refused(admin: Admin, project: Place, url: str
     assert refused["errors"][0]["pointer"] == "/url"
 
 
-def _looked_up(address: str | None, port: int) -> list[Any]:
-    if address is None:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
-
-
 @pytest.mark.parametrize("leads_to", ["10.1.2.3", "127.0.0.1", None], ids=["in", "closed", "none"])
 async def test_a_target_that_cannot_be_reached_tells_nothing_of_the_network_inside(
     platform: Platform,
@@ -343,7 +337,9 @@ async def test_a_target_that_cannot_be_reached_tells_nothing_of_the_network_insi
     loop = asyncio.get_running_loop()
 
     async def rebound(*_: Any, **__: Any) -> list[Any]:
-        return _looked_up(leads_to, 9)
+        if leads_to is None:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (leads_to, 9))]
 
     if leads_to == "127.0.0.1":  # the port alone is in the way
         monkeypatch.setattr(Guard, "allows", lambda *_, **__: True)
