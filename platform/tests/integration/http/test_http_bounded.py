@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
-from journal_fixtures import eventually
+from eventually import eventually
 from platform_calls import bearer
 
 from gpuaas_contract.events import EventFilter
@@ -86,8 +86,7 @@ async def serving(**settings: Any) -> AsyncIterator[Served]:
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))
     task = asyncio.create_task(server.serve(sockets=[listener]))
-    while not server.started:  # noqa: ASYNC110 - uvicorn tells nobody
-        await asyncio.sleep(0.01)
+    await eventually(lambda: server.started)
     try:
         yield Served(listener.getsockname()[1], app, protocol)
     finally:
@@ -182,11 +181,7 @@ async def test_connections_are_limited_per_address() -> None:
             assert (await served.asked(other, address)).startswith(b"HTTP/1.1 200")
         for _, writer in held:
             writer.close()
-
-        async def forgotten() -> bool:
-            return not len(served.protocol.bounds.addresses)
-
-        await eventually(forgotten)
+        await eventually(lambda: not len(served.protocol.bounds.addresses))
         assert (await served.asked(other)).startswith(b"HTTP/1.1 200")
 
 
