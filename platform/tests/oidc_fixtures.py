@@ -31,6 +31,7 @@ class RunningProvider:
             "data_dir": folder,
             "rate_limit_per_second": 1e6,
             "rate_limit_burst": 1_000_000,
+            "public_url": "http://test",
             "oidc_issuer": self.issuer,
             "oidc_client_id": CLIENT_ID,
             "oidc_client_secret_file": secret,

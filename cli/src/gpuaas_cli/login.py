@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from gpuaas_cli.config import (
     Context,
@@ -166,10 +166,11 @@ async def _context(nobody: Clients, how: How, *, no_input: bool) -> Context:
 async def _by_browser(nobody: Clients, how: How) -> Context:
     """Show a code, and wait until somebody has let it in."""
     begun = await device_sign_in_begin(nobody.calls, _wanted(how))
-    note(f"open {begun.verification_url}")
+    page = urljoin(f"{nobody.url}/", begun.verification_url)
+    note(f"open {page}")
     note(f"and see that it shows the code {begun.user_code}")
     if sys.stderr.isatty() and _has_browser():
-        await asyncio.to_thread(webbrowser.open, begun.verification_url)
+        await asyncio.to_thread(webbrowser.open, page)
     made = await device_sign_in_finish(nobody.calls, begun)
     return Context(url=nobody.url, token=made.secret, token_id=made.id)
 

@@ -165,8 +165,9 @@ class Node(Model):
     conditions: Annotated[
         list[Condition],
         Field(
-            description="`agent_absent` while its agent is not heard; `access_outstanding` while"
-            " its provider could not tell it whom to let in"
+            description="`agent_absent` while its agent is not heard; `agent_left` when its agent"
+            " was taken away while an allocation held it; `access_outstanding` while its provider"
+            " could not tell it whom to let in"
         ),
     ] = []
 
@@ -213,6 +214,10 @@ class Allocation(Model):
     revision: Revision
     correlation_id: CorrelationId
     created_at: datetime
+    conditions: Annotated[
+        list[Condition],
+        Field(description="`agent_left` when the agent of its machine was taken away"),
+    ] = []
 
 
 class QuotaSet(Input):

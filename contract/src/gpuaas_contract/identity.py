@@ -252,7 +252,7 @@ class PublicKeySet(Input):
     public_key: PublicKey
 
 
-class KeyStatus(StrEnum):
+class ServiceAccountKeyStatus(StrEnum):
     """Whether a key can be exchanged for tokens."""
 
     ACTIVE = "active"
@@ -266,7 +266,7 @@ class ServiceAccountKey(Model):
     id: str
     service_account_id: str
     name: str
-    status: KeyStatus
+    status: ServiceAccountKeyStatus
     predecessor_id: Annotated[str | None, Field(description="The key it replaced")]
     created_by: Maker
     created_at: datetime

@@ -2,7 +2,9 @@
 
 A tenant names a registry; without a guard, the platform would fetch from inside for them. What the
 platform itself shares is named by its operator and goes anywhere. The address is judged at the
-moment of connecting, so a name that changes its meaning in between gains nothing.
+moment of connecting, so a name that changes its meaning in between gains nothing. A name that is
+unknown, one that is refused and one that does not answer fail alike: the difference would tell a
+tenant which names exist inside. The log says which it was.
 """
 
 import asyncio
@@ -12,14 +14,13 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 import httpcore2
+import structlog
 
 from gpuaas_platform.events.target import Guard
 from gpuaas_platform.kernel.problems import invalid
 from gpuaas_platform.kernel.settings import Settings
 
-
-class AddressRefused(Exception):
-    """The registry lies where a tenant's source may not reach."""
+_log = structlog.get_logger(__name__)
 
 
 def guard_of(settings: Settings) -> Guard:
@@ -69,11 +70,13 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         try:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
-            raise httpcore2.ConnectError(f"the host {host} is not known") from error
+            _log.info("registry_unreachable", host=host, reason="unknown name")
+            raise httpcore2.ConnectError from error
         texts = [str(sockaddr[0]).partition("%")[0] for *_, sockaddr in found]
         allowed = [text for text in texts if self._allows(text)]
         if not allowed:
-            raise AddressRefused(f"the address of {host} is one a tenant's source may not reach")
+            _log.info("registry_unreachable", host=host, reason="address not allowed")
+            raise httpcore2.ConnectError
         return await self._backend.connect_tcp(
             allowed[0], port, timeout, local_address, socket_options
         )

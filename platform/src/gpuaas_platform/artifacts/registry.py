@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import httpcore2
 import msgspec
 
-from gpuaas_platform.artifacts.addresses import AddressRefused, GuardedBackend
+from gpuaas_platform.artifacts.addresses import GuardedBackend
 from gpuaas_platform.artifacts.blob_store import CHUNK
 from gpuaas_platform.events.target import Guard
 from gpuaas_platform.kernel.problems import Unavailable
@@ -123,8 +123,6 @@ class Registry:
             self._authorization = await self._signed_in(challenge)
             async with self._followed(url, headers) as response:
                 yield _good(response)
-        except AddressRefused as error:
-            raise RegistryRefused(str(error)) from error
         except (httpcore2.NetworkError, httpcore2.TimeoutException) as error:
             raise Unavailable(f"The registry {urlsplit(url).netloc}", retry_after=10) from error
         except httpcore2.ProtocolError as error:

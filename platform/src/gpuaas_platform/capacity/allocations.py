@@ -15,7 +15,7 @@ from gpuaas_contract.operate import TimelineEntry, TimelineKind
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.policy import Dimension
 from gpuaas_contract.states import ALLOCATION, AllocationStatus
-from gpuaas_platform.capacity.nodes import node_topic
+from gpuaas_platform.capacity.nodes import AGENT_LEFT, node_condition_put, node_topic
 from gpuaas_platform.capacity.orders import OrderKind, order_put
 from gpuaas_platform.capacity.providers import ENROLLED
 from gpuaas_platform.capacity.service import kinds_require, name_taken
@@ -114,7 +114,10 @@ async def allocation_release(work: Work, allocation_id: str) -> Answer[Allocatio
     if await store.region_provider(work.conn, before.region) == ENROLLED:
         await store.allocation_set_status(work.conn, [allocation_id], AllocationStatus.RELEASED)
         await store.node_give_back(work.conn, allocation_id)
-        work.signal(node_topic(rows[0]["node_id"]))
+        node_id = rows[0]["node_id"]
+        if before.conditions:
+            await node_condition_put(work, node_id, AGENT_LEFT, None)
+        work.signal(node_topic(node_id))
     else:
         await store.allocation_set_status(work.conn, [allocation_id], AllocationStatus.RELEASING)
         await order_put(work, allocation_id, OrderKind.UNMAKE)

@@ -21,6 +21,8 @@ from gpuaas_platform.kernel.database import Connection
 from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.kernel.work import Happened, Target, Work
 
+AGENT_LEFT: Final = "agent_left"
+"""The condition of a node whose agent was taken away while it was held; its holder sees it too."""
 _ENROLLED: Final = "enrolled"
 _REASON_MOST: Final = 2000
 # While a machine is held, its holder may reach it; also to clean what could not be verified.

@@ -48,7 +48,10 @@ async def secret_find(conn: Connection, secret_id: str) -> RuntimeSecret:
 
 
 async def secret_seal_for(call: Call, reader: NodeReader) -> Response:
-    """The current version, sealed. Asked again for the same task it is sealed again."""
+    """The current version, sealed: once for each task.
+
+    A repeat with the same idempotency key gets the same answer, while the task runs.
+    """
     async with call.db.connection() as conn:
         row = await store.secret_read(conn, reader.secret_id)
     value, path = b"", ""
@@ -73,6 +76,11 @@ async def _sealed(
     delivery = store.Delivery(
         reader.secret_id, version, reader.node_id, reader.task_id, reader.correlation_id
     )
+    if await store.delivery_known(work.conn, delivery):
+        raise PlatformError(
+            ErrorCode.STATE_CONFLICT,
+            "The secret of this task was fetched already; it is delivered once.",
+        )
     await store.delivery_insert(work.conn, delivery, work.now)
     detail = {"version": version, "task": reader.task_id, "node_id": reader.node_id}
     work.audit(
@@ -90,7 +98,7 @@ async def _sealed(
     )  # fmt: skip
     info = f"gpuaas:runtime-secret:{reader.secret_id}:{version}:{reader.node_id}:{reader.task_id}"
     sealed = _box(reader.public_key, value, info)
-    return Answer(AgentSecret(task_id=reader.task_id, version=version, sealed=sealed))
+    return Answer(AgentSecret(task_id=reader.task_id, version=version, sealed=sealed), secret=True)
 
 
 def _box(public_key: bytes, value: bytes, info: str) -> Sealed:

@@ -2,7 +2,9 @@
 
 The address is looked up and judged at the moment of connecting, and that very address is
 connected to, so a name that changes its meaning in between gains nothing. Redirects are not
-followed; an answer's body is of no interest.
+followed; an answer's body is of no interest. A name that is unknown, one that is refused and one
+that takes no connection fail with the same words: the difference would tell which names exist
+inside. The log says which it was.
 """
 
 import asyncio
@@ -15,16 +17,21 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import httpcore2
+import structlog
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+_log = structlog.get_logger(__name__)
 _DRAIN_BYTES = 16_384
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
-class TargetRefused(Exception):
-    """The target lies where webhooks may not reach; the message says why."""
+class TargetUnreachable(Exception):
+    """There is no connection to the target; why is in the log alone."""
+
+    def __init__(self) -> None:
+        super().__init__("the target cannot be reached")
 
 
 @dataclass(frozen=True)
@@ -122,15 +129,20 @@ class _GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
+        """Look the name up, judge what it means, connect to that."""
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = [str(sockaddr[0]).partition("%")[0] for *_, sockaddr in found]
-        allowed = [text for text in addresses if self._allows(text)]
-        if not allowed:
-            raise TargetRefused("the target's address is one webhooks may not reach")
-        return await self._backend.connect_tcp(
-            allowed[0], port, timeout, local_address, socket_options
-        )
+        try:
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            addresses = [str(sockaddr[0]).partition("%")[0] for *_, sockaddr in found]
+            allowed = [text for text in addresses if self._allows(text)]
+            if not allowed:
+                raise PermissionError("address not allowed")
+            return await self._backend.connect_tcp(
+                allowed[0], port, timeout, local_address, socket_options
+            )
+        except (OSError, httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+            _log.info("webhook_target_unreachable", host=host, reason=str(error))
+            raise TargetUnreachable from error
 
     def _allows(self, text: str) -> bool:
         return self._guard.allows(ipaddress.ip_address(text), encrypted=self._encrypted)

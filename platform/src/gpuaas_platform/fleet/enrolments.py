@@ -31,6 +31,7 @@ from gpuaas_contract.states import AgentStatus, EnrolmentStatus
 from gpuaas_platform.capacity import nodes
 from gpuaas_platform.capacity.service import kinds_require
 from gpuaas_platform.fleet.agent_file import agent_file
+from gpuaas_platform.fleet.agents import holder_reassure
 from gpuaas_platform.fleet.command import Enrolling, command_text
 from gpuaas_platform.fleet.identities import identity_first
 from gpuaas_platform.fleet.signing import signer_keys
@@ -42,6 +43,7 @@ from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
+from gpuaas_platform.kernel.public_url import base_of
 from gpuaas_platform.kernel.work import (
     Answer,
     Happened,
@@ -61,7 +63,7 @@ _UNUSABLE: Final = {
 
 
 async def enrolment_create(
-    work: Work, body: EnrolmentCreate, reached: str
+    work: Work, body: EnrolmentCreate, port: int
 ) -> Answer[EnrolmentCreated]:
     """A one-time token, inside the command for the host."""
     work.require(Permission.NODE_MANAGE, PLATFORM)
@@ -84,7 +86,8 @@ async def enrolment_create(
     work.audit(Target("enrolment", enrolment.id, after=enrolment))
     told = {"node_name": enrolment.node_name}
     work.emit(Happened("fleet.enrolment.created", enrolment.id, PLATFORM, told))
-    url = (body.platform_url or platform.settings.public_url or reached).rstrip("/")
+    address = wanted.address or work.call.source
+    url = (body.platform_url or base_of(platform.settings, port, address)).rstrip("/")
     digest = agent_file(platform).digest
     command = command_text(Enrolling(url, token, digest, ca_digest(platform)))
     created = EnrolmentCreated(
@@ -226,6 +229,7 @@ async def _node(work: Work, row: Record, body: AgentEnrol) -> Node:
         node = await nodes.node_hold(work.conn, row["node_id"])
         await nodes.host_keys_meet(work, node, body.host_keys)
         await nodes.node_open(work, node, NodeStatus.READY, "")
+        await holder_reassure(work, node)
         return node
     wanted = NodeCreate(
         name=row["node_name"],

@@ -20,6 +20,7 @@ from gpuaas_contract.states import EnrolmentStatus
 from gpuaas_platform.fleet import agents, enrolments, node_access
 from gpuaas_platform.kernel.call import CallDep
 from gpuaas_platform.kernel.paging import Cursor, Limit
+from gpuaas_platform.kernel.public_url import port_of
 from gpuaas_platform.kernel.work import mutate
 
 router = APIRouter(tags=["fleet"])
@@ -34,8 +35,8 @@ Id = Annotated[str, Path(max_length=64)]
 )
 async def enrolment_create(call: CallDep, request: Request, body: EnrolmentCreate) -> Response:
     """Let one host enrol; the answer holds the command to run there, once."""
-    reached = f"{request.url.scheme}://{request.url.netloc}"
-    handler = partial(enrolments.enrolment_create, body=body, reached=reached)
+    port = port_of(call.platform.settings, request)
+    handler = partial(enrolments.enrolment_create, body=body, port=port)
     return await mutate(call, "fleet.enrolment.create", handler)
 
 

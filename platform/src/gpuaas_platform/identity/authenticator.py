@@ -54,7 +54,7 @@ async def authenticate(platform: Platform, request: Request) -> Caller:
 
 def session_cookie_of(request: Request) -> str | None:
     """The session a browser sends; over HTTPS only the cookie that no other site could set."""
-    if request.url.scheme == "https":
+    if request.scope["scheme"] == "https":
         return request.cookies.get(SESSION_COOKIE)
     return request.cookies.get(SESSION_COOKIE) or request.cookies.get(LOOPBACK_SESSION_COOKIE)
 

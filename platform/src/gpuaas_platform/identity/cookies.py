@@ -26,7 +26,7 @@ _LOOPBACK = ("127.", "::1", "local", "testclient")
 def browser_secure(platform: Platform, request: Request) -> bool:
     """Whether the browser speaks HTTPS; refuses plain HTTP from another machine."""
     public = platform.settings.public_url
-    if request.url.scheme == "https" or (public is not None and public.startswith("https:")):
+    if request.scope["scheme"] == "https" or (public is not None and public.startswith("https:")):
         return True
     if not source_of(request).startswith(_LOOPBACK):
         raise PlatformError(
@@ -35,13 +35,6 @@ def browser_secure(platform: Platform, request: Request) -> bool:
             " GPUAAS_PUBLIC_URL.",
         )
     return False
-
-
-def base_url(platform: Platform, request: Request) -> str:
-    """Where a browser finds this platform: its public address, or the one it was asked at."""
-    public = platform.settings.public_url
-    base = public if public is not None else f"{request.url.scheme}://{request.url.netloc}"
-    return base.rstrip("/")
 
 
 def same_site_require(request: Request) -> None:

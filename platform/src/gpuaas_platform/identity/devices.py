@@ -38,6 +38,7 @@ from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import Caller, CallerKind
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.problems import PlatformError, not_found
+from gpuaas_platform.kernel.public_url import public_base
 from gpuaas_platform.kernel.work import Answer, Target, Work, mutate
 
 _CREATE: Final = "identity.device_sign_in.create"
@@ -50,12 +51,12 @@ _PAGE: Final = "/device"
 _FAIR: Final = 256 - 256 % len(CODE_LETTERS)
 
 
-async def device_create(call: Call, given: DeviceSignInCreate, base_url: str) -> Response:
+async def device_create(call: Call, given: DeviceSignInCreate) -> Response:
     """Begin a sign-in for a terminal; anybody may, so an address may not begin many."""
     await device_begins(call)
     # Whoever repeats this gets another code; an answer is not kept for nobody in particular.
     once = replace(call, idempotency_key=None)
-    return await mutate(once, _CREATE, partial(_begin, given, base_url))
+    return await mutate(once, _CREATE, partial(_begin, given))
 
 
 async def device_read(call: Call, user_code: str) -> DeviceSignIn:
@@ -94,7 +95,7 @@ async def device_redeem(call: Call, given: DeviceSignInRedeem) -> Response | Dev
     return await mutate(person, _REDEEM, partial(_redeem, hashed))
 
 
-async def _begin(given: DeviceSignInCreate, base_url: str, work: Work) -> Answer[DeviceSignInBegun]:
+async def _begin(given: DeviceSignInCreate, work: Work) -> Answer[DeviceSignInBegun]:
     clock = work.call.platform.clock
     secret = secret_make(DEVICE_SECRET_PREFIX, clock.randomness(SECRET_BYTES))
     code = _code_make(clock.randomness(8 * CODE_LENGTH))
@@ -111,11 +112,12 @@ async def _begin(given: DeviceSignInCreate, base_url: str, work: Work) -> Answer
     await store.device_insert(work.conn, new)
     work.audit(Target("device_sign_in", new.id, detail={"name": given.name}))
     shown = _shown(code)
+    base = public_base(work.call.platform.settings)
     begun = DeviceSignInBegun(
         id=new.id,
         secret=secret,
         user_code=shown,
-        verification_url=f"{base_url}{_PAGE}?{urlencode({'code': shown})}",
+        verification_url=f"{base}{_PAGE}?{urlencode({'code': shown})}",
         interval_seconds=_INTERVAL_SECONDS,
         expires_at=new.expires_at,
     )

@@ -13,10 +13,10 @@ from gpuaas_contract.identity import (
     ACCESS_TOKEN_PREFIX,
     PERSONAL_TOKEN_PREFIX,
     AccessToken,
-    KeyStatus,
     PersonalToken,
     PersonalTokenCreate,
     PersonalTokenCreated,
+    ServiceAccountKeyStatus,
     TokenExchange,
 )
 from gpuaas_contract.ids import Prefix
@@ -59,7 +59,7 @@ async def token_exchange(call: Call, given: TokenExchange) -> Response:
     account = Caller(CallerKind.SERVICE_ACCOUNT, row["service_account_id"], home, ())
     actor = replace(call, caller=account)
     status = key_of(row, call.platform.clock.now()).status
-    if status is not KeyStatus.ACTIVE or not row["usable"]:
+    if status is not ServiceAccountKeyStatus.ACTIVE or not row["usable"]:
         raise await _exchange_refused(actor, row, "The key has ended, or its account is closed.")
     return await mutate(actor, _EXCHANGE, partial(_token_issue, row["id"]))
 
@@ -137,7 +137,7 @@ async def _token_issue(key_id: str, work: Work) -> Answer[AccessToken]:
     row = await machines.key_read(work.conn, key_id)
     if held is None or row is None or not row["usable"]:
         raise PlatformError(ErrorCode.UNAUTHENTICATED, "The key has ended.")
-    if key_of(row, work.now).status is not KeyStatus.ACTIVE:
+    if key_of(row, work.now).status is not ServiceAccountKeyStatus.ACTIVE:
         raise PlatformError(ErrorCode.UNAUTHENTICATED, "The key has ended.")
     seconds = work.call.platform.settings.access_token_seconds
     expires = work.now + timedelta(seconds=seconds)

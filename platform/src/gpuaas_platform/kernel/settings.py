@@ -115,7 +115,10 @@ class Settings(BaseSettings):
     )
     port: Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 picks one")] = 8470
     public_url: Annotated[
-        str | None, Field(description="Address people and agents use when a proxy stands before")
+        str | None,
+        Field(
+            description="Address people and agents use; links begin with it, never with a header"
+        ),
     ] = None
     trusted_proxies: Annotated[
         tuple[IPv4Network | IPv6Network, ...],
@@ -133,9 +136,35 @@ class Settings(BaseSettings):
     rate_limit_burst: Annotated[
         int, Field(ge=1, description="Requests a caller may make at once before the rate applies")
     ] = 400
+    request_head_seconds: Annotated[
+        float, Field(gt=0, description="How long a connection may take to bring a request's head")
+    ] = 15.0
+    request_body_seconds: Annotated[
+        float,
+        Field(gt=0, description="How long a body may take, and a second more for each 4 KiB of it"),
+    ] = 30.0
+    connections_per_address: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="Connections, and requests behind a proxy, an address may have open at"
+            " once, per replica; a proxy itself and this host are not counted",
+        ),
+    ] = 1024
+    connections_per_tenant: Annotated[
+        int,
+        Field(ge=1, description="Requests a tenant's callers may have open at once, per replica"),
+    ] = 2048
     event_streams_per_caller: Annotated[
         int, Field(ge=1, description="Event streams a caller may have open at once, per replica")
     ] = 256
+    event_streams_per_address: Annotated[
+        int,
+        Field(ge=1, description="Event streams an address may have open at once, per replica"),
+    ] = 512
+    event_streams_per_tenant: Annotated[
+        int, Field(ge=1, description="Event streams a tenant may have open at once, per replica")
+    ] = 1024
     event_streams_max: Annotated[
         int, Field(ge=1, description="Event streams a replica serves at most")
     ] = 4000

@@ -223,7 +223,9 @@ async def test_lists_filter_and_page(site: Site, controller: FakeController) -> 
     rest = await site.got(f"{project}/app-instances", cursor=page["next_cursor"])
     assert [one["id"] for one in rest["items"]] == [first]
     assert (await site.got("/app-instances", status="stopped"))["items"] == []
-    assert len((await site.got("/app-instances", search="repeat"))["items"]) == 2
+    assert len((await site.got("/app-instances", search="REPEAT"))["items"]) == 2
+    for pattern in ("%", "_", "re%at", "rep_at", "\\"):  # characters like any other
+        assert (await site.got("/app-instances", search=pattern))["items"] == [], pattern
     for path, query, count in (
         (f"{project}/operations", {"status": "succeeded"}, 2),
         (f"/app-instances/{first}/operations", {"kind": "deploy"}, 1),

@@ -11,9 +11,9 @@ from eventually import eventually
 
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.artifacts.life import sweep_turn
-from gpuaas_platform.artifacts.reaching import base_of
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.caller import Place
+from gpuaas_platform.kernel.public_url import base_of
 from gpuaas_platform.kernel.settings import Settings
 
 CONTENT = content_make(6 * 1024 * 1024 + 5)

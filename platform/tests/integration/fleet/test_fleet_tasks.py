@@ -188,10 +188,24 @@ async def test_a_secret_travels_sealed_to_the_machine(
     early = await site.agent.post(f"/tasks/{task['id']}/secret")
     assert early.status_code == 409
     await site.agent.post(f"/tasks/{task['id']}/start")
-    lost = await site.agent.post(f"/tasks/{task['id']}/secret")
-    answer = await site.agent.post(f"/tasks/{task['id']}/secret")
+    key = {"Idempotency-Key": f"{task['id']}/secret"}
+    lost = await site.agent.post(f"/tasks/{task['id']}/secret", headers=key)
+    answer = await site.agent.post(f"/tasks/{task['id']}/secret", headers=key)
     assert (lost.status_code, answer.status_code) == (200, 200)
+    assert answer.content == lost.content
     assert canaries.seen_in(lost.content + answer.content) == []
+    again = await site.agent.post(f"/tasks/{task['id']}/secret")
+    assert again.status_code == 409
+    assert again.json()["detail"] == (
+        "The secret of this task was fetched already; it is delivered once."
+    )
+    rotated = await site.client.post(
+        f"/runtime-secrets/{secret_id}/rotate",
+        json={"value": f"{value}-next"},
+        headers=site.operator,
+    )
+    assert rotated.status_code == 200, rotated.text
+    assert (await site.agent.post(f"/tasks/{task['id']}/secret")).status_code == 409
     sealed = answer.json()["sealed"]
     suite = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
     box = base64.b64decode(sealed["ciphertext"])

@@ -20,8 +20,12 @@ from gpuaas_platform.kernel.caller import Place, Reach
 from gpuaas_platform.kernel.correlation import CorrelatedRows, CorrelationQuery, correlated_sql
 from gpuaas_platform.kernel.database import Connection, Record
 
+# The holder of a node sees that its agent was taken away; other conditions are the operators'.
 _ALLOCATION = (
-    "SELECT a.*, n.address, coalesce(n.host_keys, '[]') AS host_keys"
+    "SELECT a.*, n.address, coalesce(n.host_keys, '[]') AS host_keys,"
+    " CASE WHEN n.allocation_id = a.id"
+    "  THEN jsonb_path_query_array(n.conditions, '$[*] ? (@.type == \"agent_left\")')"
+    "  ELSE '[]' END AS conditions"
     " FROM allocations a LEFT JOIN nodes n ON n.id = a.node_id"
 )
 

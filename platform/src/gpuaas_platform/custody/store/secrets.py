@@ -83,6 +83,17 @@ class Delivery:
     correlation_id: str
 
 
+async def delivery_known(conn: Connection, delivery: Delivery) -> bool:
+    """Whether this reader had any version of this secret for this task before."""
+    return bool(
+        await conn.fetchval(
+            "SELECT EXISTS (SELECT FROM secret_deliveries WHERE secret_id = $1 AND reader = $2"
+            " AND task = $3)",
+            delivery.secret_id, delivery.reader, delivery.task,
+        )
+    )  # fmt: skip
+
+
 async def delivery_insert(conn: Connection, delivery: Delivery, now: datetime) -> bool:
     """Record a delivery; False when this reader had this version for this task before."""
     made = await conn.fetchval(

@@ -12,7 +12,6 @@ from gpuaas_contract.common import API_PREFIX, Page
 from gpuaas_contract.identity import AuthMethods, OidcMethod
 from gpuaas_platform.identity import groups
 from gpuaas_platform.identity.cookies import (
-    base_url,
     browser_secure,
     flow_cookie_of,
     flow_cookie_set,
@@ -26,6 +25,7 @@ from gpuaas_platform.identity.sessions import SessionBegun
 from gpuaas_platform.kernel.call import Call, CallDep, OpenCallDep
 from gpuaas_platform.kernel.paging import Cursor, Limit
 from gpuaas_platform.kernel.problems import PlatformError
+from gpuaas_platform.kernel.public_url import base_of, port_of
 from gpuaas_platform.kernel.work import mutate
 
 router = APIRouter()
@@ -127,7 +127,9 @@ async def group_mapping_delete(call: CallDep, mapping_id: str) -> Response:
 
 
 def _redirect_uri(call: Call, request: Request) -> str:
-    return f"{base_url(call.platform, request)}{_CALLBACK}"
+    settings = call.platform.settings
+    base = base_of(settings, port_of(settings, request), call.source)
+    return f"{base}{_CALLBACK}"
 
 
 def _sign_in_page(call: Call, error: PlatformError) -> Response:
