@@ -182,6 +182,10 @@ _POLICY_AUDIT_EVENTS: Final[dict[str, Case]] = {
 _CAPACITY_CATALOG: Final[dict[str, Case]] = {
     "region_create": _platform({"name": "south", "display_name": "South"}),
     "region_list": _COMMON,
+    "region_cleaning_read": Case(At.PLATFORM, by="root", params={"name": "region_name"}),
+    "region_cleaning_set": Case(
+        At.PLATFORM, _same({"method": "attested"}), by="root", params={"name": "region_name"}
+    ),
     "sku_create": _platform({**_SKU, "price_per_hour": "4.5"}),
     "sku_list": _COMMON,
     "sku_update": _platform({"price_per_hour": "0.75"}),
@@ -189,6 +193,7 @@ _CAPACITY_CATALOG: Final[dict[str, Case]] = {
     "node_list": _PLATFORM,
     "node_read": _PLATFORM,
     "node_update": _platform({"status": "cordoned"}),
+    "node_clean": _platform({"reason": "Sold."}),
     "allocation_create": _project(_same({"name": "more", "sku": "small", "region": "north"})),
     "allocation_list": _REACH,
     "allocation_read": _PROJECT,

@@ -89,6 +89,7 @@ async def scenario_build(
 async def _catalog(scenario: Scenario) -> None:
     root = scenario.root
     await root.made("/regions", {"name": "north", "display_name": "North"})
+    await root.put("/regions/north/cleaning", {"method": "attested"})
     sku = {"name": "small", "display_name": "Small", "cpus": 2, "memory_mib": 4096}
     await root.made("/skus", {**sku, "price_per_hour": "0.5"})
     await root.made("/apps", {"slug": "echo", "display_name": "Echo", "publisher": "Tests"})
@@ -98,6 +99,7 @@ async def _catalog(scenario: Scenario) -> None:
     draft = {"version": "2.0.0", "manifest": echo_manifest()}
     await root.made("/apps/echo/versions", draft)
     scenario.params |= {"name": "small", "slug": "echo", "version": "1.0.0", "draft": "2.0.0"}
+    scenario.params["region_name"] = "north"
 
 
 async def _tenancy(scenario: Scenario) -> None:

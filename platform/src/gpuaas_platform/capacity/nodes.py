@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from gpuaas_contract.capacity import Node, NodeCreate, NodeStatus, NodeUpdate
+from gpuaas_contract.capacity import Node, NodeCreate
 from gpuaas_contract.common import Condition
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
-from gpuaas_contract.states import AllocationStatus
+from gpuaas_contract.states import AllocationStatus, NodeStatus
+from gpuaas_platform.capacity.holdings import SHUT
 from gpuaas_platform.capacity.service import kinds_require, name_taken
 from gpuaas_platform.capacity.store import machines as store
 from gpuaas_platform.kernel.caller import PLATFORM, Place
@@ -91,11 +92,14 @@ async def host_keys_meet(work: Work, node: Node, host_keys: Sequence[str]) -> No
 
 
 async def node_open(work: Work, node: Node, status: NodeStatus, reason: str) -> None:
-    """Let a node be given out, or not; the newest reason is the one that is told."""
-    update = NodeUpdate(status=status, reason=reason[:_REASON_MOST])
-    if (node.status, node.status_reason) == (update.status, update.reason):
+    """Let a node be given out, or not; the newest reason is shown.
+
+    A node that is being cleaned or was set aside stays so: evidence alone opens it.
+    """
+    reason = reason[:_REASON_MOST]
+    if node.status in SHUT or (node.status, node.status_reason) == (status, reason):
         return
-    await store.node_update(work.conn, node.id, update)
+    await store.node_update(work.conn, node.id, status, reason)
     if node.status is not status:
         work.emit(Happened(f"capacity.node.{status}", node.id, PLATFORM, {"name": node.name}))
 

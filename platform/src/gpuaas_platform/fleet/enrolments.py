@@ -13,7 +13,7 @@ from typing import Final
 
 from fastapi import Response
 
-from gpuaas_contract.capacity import Node, NodeCreate, NodeStatus
+from gpuaas_contract.capacity import Node, NodeCreate
 from gpuaas_contract.common import Page
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.fleet import (
@@ -27,7 +27,7 @@ from gpuaas_contract.fleet import (
 from gpuaas_contract.fleet_agent import AgentEnrol, AgentEnrolled, SignerKey
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
-from gpuaas_contract.states import AgentStatus, EnrolmentStatus
+from gpuaas_contract.states import AgentStatus, EnrolmentStatus, NodeStatus
 from gpuaas_platform.capacity import nodes
 from gpuaas_platform.capacity.service import kinds_require
 from gpuaas_platform.fleet.agent_file import agent_file

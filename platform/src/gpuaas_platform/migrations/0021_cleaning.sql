@@ -1,0 +1,34 @@
+-- Machines between tenants: who held a node last, how it is cleaned, and to which use an agent's
+-- identity belongs.
+
+ALTER TABLE regions
+    ADD COLUMN cleaning text NOT NULL DEFAULT 'same_tenant_only'
+        CHECK (cleaning IN ('same_tenant_only', 'attested', 'reimage', 'recreate')),
+    ADD COLUMN keep_warm_seconds int NOT NULL DEFAULT 900,
+    ADD COLUMN revision int NOT NULL DEFAULT 1,
+    ADD COLUMN reimage_hook jsonb,
+    ADD COLUMN reimage_secret bytea; -- sealed with the keyring
+UPDATE regions SET cleaning = 'recreate' WHERE provider <> 'enrolled';
+
+-- `last_org_id`: the tenant whose traces may be on the machine; null when there are none.
+-- `warm_until`: until when a free machine is kept for that tenant; null: for as long as it takes.
+-- `generation` counts the tenants: identities and enrolments of an earlier one are refused.
+ALTER TABLE nodes
+    ADD COLUMN last_org_id text,
+    ADD COLUMN warm_until timestamptz,
+    ADD COLUMN generation int NOT NULL DEFAULT 1,
+    ADD COLUMN departed_by text NOT NULL DEFAULT ''; -- correlation id of what made it leave
+
+UPDATE nodes n SET last_org_id = (
+    SELECT a.org_id FROM allocations a WHERE a.node_id = n.id ORDER BY a.id DESC LIMIT 1);
+-- More than one tenant has been on it, and it was never cleaned.
+UPDATE nodes n SET status = 'cordoned', status_reason = 'Several tenants have held this machine and'
+        || ' it was not cleaned in between. Have it cleaned before it is given out again.'
+    WHERE allocation_id IS NULL
+    AND (SELECT count(DISTINCT a.org_id) FROM allocations a WHERE a.node_id = n.id) > 1;
+
+DROP INDEX nodes_free;
+CREATE INDEX nodes_free ON nodes (region, sku, last_org_id, id)
+    WHERE allocation_id IS NULL AND status = 'ready';
+CREATE INDEX nodes_warm ON nodes (warm_until) WHERE warm_until IS NOT NULL;
+CREATE INDEX nodes_cleaning ON nodes (id) WHERE status = 'cleaning';
