@@ -131,6 +131,8 @@ class FleetSite:
     stranger: dict[str, str]
     agent: PaperAgent
     enrolment: dict[str, Any]
+    other: Place
+    """The stranger's project, of another tenant."""
     allocation_id: str = ""
 
     async def enrolment_make(self, **body: Any) -> dict[str, Any]:
@@ -182,6 +184,7 @@ async def site_make(client: httpx2.AsyncClient, platform: Platform, callers: Any
         stranger=bearer(callers.add(RoleName.PROJECT_ADMIN, other)),
         agent=PaperAgent(client),
         enrolment={},
+        other=other,
     )
     site.enrolment = await site.enrolment_make()
     return site

@@ -4,6 +4,7 @@ A node that leaves goes to `cleaning` here, in the transaction that ends its use
 does the cleaning and says through `node_cleaned` that it succeeded. Nothing else opens the node.
 """
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -22,7 +23,15 @@ from gpuaas_contract.capacity import (
 )
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.permissions import Permission
-from gpuaas_platform.capacity.holdings import CLEANABLE, SHUT, departure, present
+from gpuaas_contract.states import NODE, AllocationStatus, NodeStatus
+from gpuaas_platform.capacity.holdings import (
+    CLEANABLE,
+    CLEANING_TOPIC,
+    SHUT,
+    departure,
+    present,
+)
+from gpuaas_platform.capacity.orders import OrderKind, order_put
 from gpuaas_platform.capacity.providers import ENROLLED
 from gpuaas_platform.capacity.store import holdings as store
 from gpuaas_platform.capacity.store import machines as node_rows
@@ -36,8 +45,7 @@ from gpuaas_platform.kernel.keyring import Keyring, keyring_of
 from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Undone, Work, mutate
 
-TOPIC: Final = "fleet.cleaning"
-"""Woken when a node leaves its tenant, or something a cleaning waits for has happened."""
+_REASON_MOST: Final = 2000
 _LEFT: Final = "Its tenant has released it; it is being cleaned."
 _TAKEN_AWAY: Final = "Its tenant has released it; its provider takes the machine away."
 _KEPT: Final = "The time it was kept for its tenant is over; it is being cleaned."
@@ -185,17 +193,106 @@ async def _depart(work: Work, node: Node, reason: str) -> None:
     await store.node_depart(work.conn, node.id, reason, story)
     data = {"name": node.name, "last_org_id": node.last_org_id, "reason": reason}
     work.emit(Happened("capacity.node.cleaning", node.id, PLATFORM, data))
-    work.signal(TOPIC)
+    work.signal(CLEANING_TOPIC)
+
+
+@dataclass(frozen=True)
+class Departed:
+    """A node that has left its tenant, for the room that cleans it."""
+
+    node: Node
+    method: CleaningMethod
+    opens_as: NodeStatus
+    correlation_id: str
+
+
+async def node_departed(work: Work, node_id: str) -> Departed:
+    """A node that is to be cleaned, held until the transaction ends."""
+    row = await node_rows.node_lock(work.conn, node_id)
+    if row is None or row["status"] != NodeStatus.CLEANING:
+        raise Undone
+    region = present(await store.region_read(work.conn, row["region"]))
+    opens_as = NodeStatus(row["departed_as"])
+    method = CleaningMethod(region["cleaning"])
+    return Departed(Node(**dict(row)), method, opens_as, row["departed_by"])
+
+
+async def nodes_cleaning(conn: Connection) -> list[tuple[str, str]]:
+    """Nodes that have left a tenant: their ids, and the correlation id of what made them leave."""
+    return [(row["id"], row["departed_by"]) for row in await store.nodes_cleaning(conn)]
+
+
+async def identities_refuse(work: Work, node_id: str) -> None:
+    """Every identity and enrolment a node has is refused from the end of this transaction on."""
+    await store.node_generation_next(work.conn, node_id)
+
+
+async def node_cleaned(work: Work, node: Node, status: NodeStatus) -> None:
+    """A node that is held has been cleaned, with evidence: any tenant may get it."""
+    await store.node_cleaned(work.conn, node.id, status)
+    data = {"name": node.name, "status": status}
+    work.emit(Happened("capacity.node.cleaned", node.id, PLATFORM, data))
+
+
+async def node_shut(work: Work, node: Node, status: NodeStatus, reason: str) -> None:
+    """A node that is held is being cleaned again, was set aside or retired: for no tenant."""
+    if status not in SHUT or not NODE.allows(node.status, status):
+        raise RuntimeError(f"a node that is {node.status} cannot become {status} by its cleaning")
+    await node_rows.node_update(work.conn, node.id, status, reason[:_REASON_MOST])
+    if status is not node.status:
+        data = {"name": node.name, "reason": reason}
+        work.emit(Happened(f"capacity.node.{status}", node.id, PLATFORM, data))
+
+
+@dataclass(frozen=True)
+class Unmaking:
+    """How far a provider is with taking a machine away."""
+
+    gone: bool
+    failed: str = ""
+
+
+async def machine_unmaking(conn: Connection, node_id: str) -> Unmaking:
+    """How far the provider is with the machine of a node that was made."""
+    row = await store.node_made_for(conn, node_id)
+    if row is None:
+        return Unmaking(gone=True)
+    blocked = row["status"] == AllocationStatus.CLEANUP_BLOCKED
+    return Unmaking(gone=False, failed=row["status_reason"] if blocked else "")
+
+
+async def machine_unmake_again(work: Work, node_id: str) -> None:
+    """Have the provider take a machine away again that it could not take away."""
+    row = await store.node_made_for(work.conn, node_id)
+    if row is None or row["status"] != AllocationStatus.CLEANUP_BLOCKED:
+        return
+    await node_rows.allocation_set_status(work.conn, [row["id"]], AllocationStatus.RELEASING)
+    await order_put(work, row["id"], OrderKind.UNMAKE)
+
+
+@dataclass(frozen=True)
+class Hook:
+    """The hook of a region, with the key that signs what is sent to it."""
+
+    url: str
+    deadline: timedelta
+    platform_url: str | None
+    key: bytes
+
+
+async def region_hook(conn: Connection, keyring: Keyring, region: str) -> Hook | None:
+    """The hook that installs the machines of a region anew; None where there is none."""
+    row = await store.region_read(conn, region)
+    if row is None or row["reimage_hook"] is None:
+        return None
+    hook = ReimageHook(**row["reimage_hook"])
+    key = keyring.unseal(row["reimage_secret"], _context(row["id"]))
+    return Hook(hook.url, timedelta(seconds=hook.deadline_seconds), hook.platform_url, key)
 
 
 async def nodes_warm_over(conn: Connection, now: datetime, limit: int) -> list[str]:
     """Ids of free nodes that were kept for their tenant long enough."""
     return [row["id"] for row in await store.nodes_warm_over(conn, now, limit)]
-
-
-def hook_key(keyring: Keyring, region: Record) -> bytes:
-    """The key that signs requests to the hook of a region."""
-    return keyring.unseal(region["reimage_secret"], _context(region["id"]))
 
 
 def _view(row: Record) -> RegionCleaning:

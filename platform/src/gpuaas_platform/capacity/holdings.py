@@ -12,6 +12,9 @@ T = TypeVar("T")
 SHUT: Final = frozenset({NodeStatus.CLEANING, NodeStatus.SET_ASIDE, NodeStatus.RETIRED})
 """Given out to no tenant; evidence from the cleaning alone leads out of it."""
 
+CLEANING_TOPIC: Final = "fleet.cleaning"
+"""Woken when a node leaves its tenant, or something a cleaning waits for has happened."""
+
 CLEANABLE: Final = frozenset({CleaningMethod.ATTESTED, CleaningMethod.REIMAGE})
 """Methods that bring a node back; `recreate` makes another node instead."""
 

@@ -16,6 +16,7 @@ from gpuaas_contract.ids import Prefix
 from gpuaas_contract.states import AllocationStatus, NodeStatus
 from gpuaas_platform.capacity.holdings import SHUT
 from gpuaas_platform.capacity.service import kinds_require, name_taken
+from gpuaas_platform.capacity.store import holdings
 from gpuaas_platform.capacity.store import machines as store
 from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.database import Connection
@@ -56,12 +57,23 @@ async def node_find(conn: Connection, node_id: str) -> Node:
     return Node(**dict(row))
 
 
+async def node_hold_if_there(conn: Connection, node_id: str) -> Node | None:
+    """One node, held until the transaction ends; None when it is gone."""
+    row = await store.node_lock(conn, node_id)
+    return None if row is None else Node(**dict(row))
+
+
 async def node_hold(conn: Connection, node_id: str) -> Node:
     """One node, held until the transaction ends, or 404."""
     row = await store.node_lock(conn, node_id)
     if row is None:
         raise not_found("node", node_id)
     return Node(**dict(row))
+
+
+async def node_generation(conn: Connection, node_id: str) -> int:
+    """How many tenants' identities were ended on a node, and one: the generation of new ones."""
+    return await holdings.node_generation(conn, node_id)
 
 
 async def node_register(work: Work, body: NodeCreate) -> Node:
@@ -89,6 +101,19 @@ async def host_keys_meet(work: Work, node: Node, host_keys: Sequence[str]) -> No
         )
     if shown != {_bare(line) for line in node.host_keys}:
         await store.node_host_keys_set(work.conn, node.id, sorted(shown))
+
+
+async def host_keys_renew(work: Work, node: Node, host_keys: Sequence[str]) -> None:
+    """A cleaned host shows none of the keys it had: whoever was root there could read those."""
+    shown = {_bare(line) for line in host_keys}
+    if shown & {_bare(line) for line in node.host_keys}:
+        raise PlatformError(
+            ErrorCode.CONFLICT,
+            f"This host still has a host key the node {node.name} had before: it was not installed"
+            " anew.",
+            context={"node_id": node.id},
+        )
+    await store.node_host_keys_set(work.conn, node.id, sorted(shown))
 
 
 async def node_open(work: Work, node: Node, status: NodeStatus, reason: str) -> None:

@@ -8,6 +8,7 @@ works. `node_resolve` is how the authenticator knows agents.
 import base64
 import binascii
 import hashlib
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -26,6 +27,7 @@ from gpuaas_contract.fleet_agent import (
 from gpuaas_contract.identity import NODE_TOKEN_PREFIX
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.states import AgentStatus
+from gpuaas_platform.capacity.nodes import node_generation
 from gpuaas_platform.fleet.signatures import (
     BadSignature,
     fingerprint,
@@ -109,8 +111,9 @@ async def node_resolve(platform: Platform, secret: str) -> Caller:
 
 
 async def identity_first(work: Work, node_id: str, body: AgentEnrol) -> AgentIdentity:
-    """The identity a node enrols with."""
-    return await _identity_add(work, node_id, body, "current")
+    """The identity a node, held by the caller, enrols with."""
+    generation = await node_generation(work.conn, node_id)
+    return await _identity_add(work, body, _Place(node_id, "current", generation))
 
 
 async def identity_rotate(work: Work, body: AgentIdentityRotate) -> Answer[AgentIdentity]:
@@ -119,21 +122,34 @@ async def identity_rotate(work: Work, body: AgentIdentityRotate) -> Answer[Agent
     if await store.agent_lock(work.conn, node_id) is None:
         raise agent_gone()
     held = await store.identities_usable(work.conn, node_id)
+    own = next((one for one in held if one["id"] == work.call.caller.token_id), None)
+    if own is None:  # it was revoked since the request was let in
+        raise agent_gone()
     known = next((one for one in held if one["public_key"] == body.identity_key), None)
     if known is not None:  # said again: the answer was lost
         work.audit(Target("node_identity", known["id"]))
         return Answer(_identity(known), 201)
     if await store.identity_key_known(work.conn, body.identity_key):
         raise PlatformError(ErrorCode.CONFLICT, "This identity was used before; make a new one.")
-    identity = await _identity_add(work, node_id, body, "next")
+    place = _Place(node_id, "next", own["generation"])
+    identity = await _identity_add(work, body, place)
     work.audit(Target("node_identity", identity.id, after=identity, detail={"node_id": node_id}))
     told = {"identity_id": identity.id, "fingerprint": identity.fingerprint}
     work.emit(Happened("fleet.node.identity_rotated", node_id, PLATFORM, told))
     return Answer(identity, 201)
 
 
+@dataclass(frozen=True)
+class _Place:
+    """What an identity is of: a node, as what, in which of its generations."""
+
+    node_id: str
+    status: str
+    generation: int
+
+
 async def _identity_add(
-    work: Work, node_id: str, body: AgentEnrol | AgentIdentityRotate, status: str
+    work: Work, body: AgentEnrol | AgentIdentityRotate, place: _Place
 ) -> AgentIdentity:
     try:
         identity_key(body.identity_key)
@@ -143,8 +159,9 @@ async def _identity_add(
     X25519PublicKey.from_public_bytes(sealing)
     new = store.NewIdentity(
         id=work.new_id(Prefix.NODE_IDENTITY),
-        node_id=node_id,
-        status=status,
+        node_id=place.node_id,
+        status=place.status,
+        generation=place.generation,
         public_key=body.identity_key,
         fingerprint=fingerprint(body.identity_key),
         sealing_key=sealing,

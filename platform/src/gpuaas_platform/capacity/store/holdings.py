@@ -50,10 +50,18 @@ async def node_give_back(conn: Connection, node_id: str, warm_until: datetime | 
 async def node_depart(conn: Connection, node_id: str, reason: str, correlation_id: str) -> None:
     """A node leaves its tenant."""
     await conn.execute(
-        "UPDATE nodes SET status = 'cleaning', status_reason = $2, departed_by = $3,"
-        " warm_until = NULL, revision = revision + 1 WHERE id = $1",
+        "UPDATE nodes SET departed_as = CASE status WHEN 'cordoned' THEN 'cordoned'"
+        " WHEN 'set_aside' THEN departed_as ELSE 'ready' END,"
+        " status = 'cleaning', status_reason = $2, departed_by = $3, warm_until = NULL,"
+        " revision = revision + 1 WHERE id = $1",
         node_id, reason, correlation_id,
     )  # fmt: skip
+
+
+async def node_generation(conn: Connection, node_id: str) -> int:
+    """The generation of a node."""
+    found: int = await conn.fetchval("SELECT generation FROM nodes WHERE id = $1", node_id)
+    return found
 
 
 async def node_generation_next(conn: Connection, node_id: str) -> None:
@@ -79,10 +87,17 @@ async def nodes_warm_over(conn: Connection, now: datetime, limit: int) -> list[R
     )  # fmt: skip
 
 
-async def nodes_cleaning(conn: Connection, limit: int) -> list[Record]:
-    """Nodes on their way from a tenant."""
-    return await conn.fetch(
-        "SELECT * FROM nodes WHERE status = 'cleaning' ORDER BY id LIMIT $1", limit
+async def nodes_cleaning(conn: Connection) -> list[Record]:
+    """Ids of nodes on their way from a tenant, with what made them leave."""
+    return await conn.fetch("SELECT id, departed_by FROM nodes WHERE status = 'cleaning'")
+
+
+async def node_made_for(conn: Connection, node_id: str) -> Record | None:
+    """The allocation a machine was made for, while the machine has not been taken away."""
+    return await conn.fetchrow(
+        "SELECT a.id, a.status, a.status_reason FROM nodes n"
+        " JOIN allocations a ON a.id = n.allocation_id WHERE n.id = $1",
+        node_id,
     )
 
 

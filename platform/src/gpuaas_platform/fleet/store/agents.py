@@ -27,6 +27,7 @@ class NewIdentity:
     fingerprint: str
     sealing_key: bytes
     expires_at: datetime
+    generation: int
 
 
 @dataclass(frozen=True)
@@ -126,16 +127,19 @@ async def identity_insert(conn: Connection, new: NewIdentity, now: datetime) -> 
     )  # fmt: skip
     return await conn.fetchrow(
         "INSERT INTO node_identities (id, node_id, status, public_key, fingerprint, sealing_key,"
-        " created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING *",
+        " created_at, expires_at, generation) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+        " RETURNING *",
         new.id, new.node_id, new.status, new.public_key, new.fingerprint, new.sealing_key, now,
-        new.expires_at,
+        new.expires_at, new.generation,
     )  # fmt: skip
 
 
 async def identities_usable(conn: Connection, node_id: str) -> list[Record]:
-    """The identities of a node that have not ended, newest first."""
+    """The identities of a node that have not ended, newest first; none of an earlier tenant's."""
     return await conn.fetch(
-        "SELECT * FROM node_identities WHERE node_id = $1 AND status <> 'ended' ORDER BY id DESC",
+        "SELECT i.* FROM node_identities i JOIN nodes n ON n.id = i.node_id"
+        " WHERE i.node_id = $1 AND i.status <> 'ended' AND i.generation = n.generation"
+        " ORDER BY i.id DESC",
         node_id,
     )
 
@@ -187,8 +191,12 @@ async def token_insert(conn: Connection, new: NewToken) -> bool:
 
 
 async def token_resolve(conn: Connection, token_hash: bytes) -> Record | None:
-    """Whose token this is."""
-    return await conn.fetchrow("SELECT * FROM node_tokens WHERE hash = $1", token_hash)
+    """Whose token this is; None for one of an identity that an earlier tenant could have read."""
+    return await conn.fetchrow(
+        "SELECT t.* FROM node_tokens t JOIN node_identities i ON i.id = t.identity_id"
+        " JOIN nodes n ON n.id = t.node_id AND n.generation = i.generation WHERE t.hash = $1",
+        token_hash,
+    )
 
 
 async def tokens_forget(conn: Connection, before: datetime) -> None:
