@@ -265,7 +265,8 @@ class Node(Model):
         list[Condition],
         Field(
             description="`agent_absent` while its agent is not heard; `access_outstanding` while"
-            " its provider could not tell it whom to let in"
+            " its provider could not tell it whom to let in; `identity_shared` since its agent's"
+            " identity was used by a second host"
         ),
     ] = []
 

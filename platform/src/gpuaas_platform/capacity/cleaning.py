@@ -31,6 +31,7 @@ from gpuaas_platform.capacity.holdings import (
     departure,
     present,
 )
+from gpuaas_platform.capacity.orders import TOPIC as ORDERS_TOPIC
 from gpuaas_platform.capacity.orders import OrderKind, order_put
 from gpuaas_platform.capacity.providers import ENROLLED
 from gpuaas_platform.capacity.store import holdings as store
@@ -207,19 +208,21 @@ class Departed:
 
 
 async def node_departed(work: Work, node_id: str) -> Departed:
-    """A node that is to be cleaned, held until the transaction ends."""
+    """A node that is to be cleaned, held until the transaction ends; its cleaning opens in it."""
     row = await node_rows.node_lock(work.conn, node_id)
-    if row is None or row["status"] != NodeStatus.CLEANING:
+    if row is None or not row["departing"]:
         raise Undone
+    await store.node_departed(work.conn, node_id)
+    work.signal(ORDERS_TOPIC)
     region = present(await store.region_read(work.conn, row["region"]))
     opens_as = NodeStatus(row["departed_as"])
     method = CleaningMethod(region["cleaning"])
     return Departed(Node(**dict(row)), method, opens_as, row["departed_by"])
 
 
-async def nodes_cleaning(conn: Connection) -> list[tuple[str, str]]:
-    """Nodes that have left a tenant: their ids, and the correlation id of what made them leave."""
-    return [(row["id"], row["departed_by"]) for row in await store.nodes_cleaning(conn)]
+async def nodes_departing(conn: Connection, limit: int) -> list[tuple[str, str]]:
+    """Nodes that left a tenant: their ids, and the correlation id of what made them leave."""
+    return [(row["id"], row["departed_by"]) for row in await store.nodes_departing(conn, limit)]
 
 
 async def identities_refuse(work: Work, node_id: str) -> None:

@@ -25,6 +25,7 @@ from gpuaas_platform.fleet.access import access_wanted
 from gpuaas_platform.fleet.agents import ABSENT
 from gpuaas_platform.fleet.cleaning_rules import Move, Seen, next_actions, next_move
 from gpuaas_platform.fleet.enrolments import enrolment_reissue
+from gpuaas_platform.fleet.one_address import SHARED
 from gpuaas_platform.fleet.store import agents as agent_rows
 from gpuaas_platform.fleet.store import cleanings as store
 from gpuaas_platform.fleet.tasks import tasks_give_up
@@ -138,6 +139,7 @@ async def identity_end(work: Work, node: Node, reason: str) -> None:
     await agent_rows.identities_end(work.conn, node.id)
     await nodes.node_agent_forget(work, node.id)
     await nodes.node_condition_put(work, node.id, ABSENT, None)
+    await nodes.node_condition_put(work, node.id, SHARED, None)
     await tasks_give_up(work, node.id, "The machine left its tenant before it told the outcome.")
     data = {"name": node.name, "reason": reason}
     work.emit(Happened("fleet.node.identity_revoked", node.id, PLATFORM, data))
@@ -232,7 +234,7 @@ async def _revoke(work: Work, step: _Step) -> Record:
     steps += _step(work, CleaningStepName.IDENTITY, StepState.SUCCEEDED, ended)
     waits = WAITS[CleaningMethod(row["method"])]
     steps += _step(work, CleaningStepName.CLEAN, StepState.RUNNING, waits)
-    if step.node is not None:
+    if step.node is not None and step.node.status is not NodeStatus.RETIRED:
         await capacity.node_shut(work, step.node, NodeStatus.CLEANING, waits)
     return await moved(work, row, CleaningStatus.WIPING, waits, steps)
 

@@ -54,16 +54,14 @@ class CleaningWork:
         now = self._platform.clock.now()
         async with self._platform.db.connection() as conn:
             over = await capacity.nodes_warm_over(conn, now, _BATCH)
-            departed = await capacity.nodes_cleaning(conn)
-            opened = await store.nodes_with_open(conn, [node_id for node_id, _ in departed])
+            departed = await capacity.nodes_departing(conn, _BATCH)
         for node_id in over:
             story = f"warm-{self._platform.clock.randomness(8).hex()}"
             end = partial(capacity.node_warm_end, node_id=node_id)
             await self._done("capacity.node.warm_end", story, end)
         for node_id, story in departed:
-            if node_id not in opened:
-                begin = partial(cleaning_begin, node_id=node_id)
-                await self._done("fleet.cleaning.begin", story, begin)
+            begin = partial(cleaning_begin, node_id=node_id)
+            await self._done("fleet.cleaning.begin", story, begin)
         async with self._platform.db.connection() as conn:
             due = await store.cleanings_due(conn, now, _BATCH)
         for row in due:

@@ -38,7 +38,7 @@ from gpuaas_platform.kernel.caller import PLATFORM
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
-from gpuaas_platform.kernel.work import Answer, Target, Undone, Work
+from gpuaas_platform.kernel.work import Answer, Target, Work
 
 _CLOSING: Final = timedelta(seconds=20)
 
@@ -126,7 +126,8 @@ async def cleaning_begin(work: Work, node_id: str) -> Answer[Cleaning]:
     held = await store.cleaning_open_lock(work.conn, node_id)
     if held is not None:
         if held["status"] != CleaningStatus.SET_ASIDE:
-            raise Undone
+            work.audit(Target("cleaning", held["id"]))
+            return Answer(cleaning_view(held))
         view = cleaning_view(await reopened(work, held, "It was released again."))
         work.audit(Target("cleaning", held["id"], PLATFORM, cleaning_view(held), view))
         return Answer(view)

@@ -34,6 +34,7 @@ from gpuaas_platform.capacity.service import kinds_require
 from gpuaas_platform.fleet.agent_file import agent_file
 from gpuaas_platform.fleet.command import Enrolling, command_text
 from gpuaas_platform.fleet.identities import identity_first
+from gpuaas_platform.fleet.one_address import SHARED
 from gpuaas_platform.fleet.signing import signer_keys
 from gpuaas_platform.fleet.store import agents as agent_rows
 from gpuaas_platform.fleet.store import enrolments as store
@@ -246,10 +247,11 @@ async def _enrol(
     if await agent_rows.identity_key_known(work.conn, body.identity_key):
         raise PlatformError(ErrorCode.CONFLICT, "This identity was used before; make a new one.")
     node = await _node(work, row, body)
-    new = agent_rows.NewAgent(node.id, row["id"], body.facts)
+    new = agent_rows.NewAgent(node.id, row["id"], work.call.source, body.facts)
     if not await agent_rows.agent_put(work.conn, new, work.now):
         raise _has_agent(node)
     identity = await identity_first(work, node.id, body)
+    await nodes.node_condition_put(work, node.id, SHARED, None)
     await nodes.node_seen(work.conn, node.id, body.agent_version, work.now)
     await store.enrolment_use(work.conn, row["id"], node.id, work.now)
     story = row["correlation_id"]

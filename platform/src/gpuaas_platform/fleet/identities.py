@@ -28,6 +28,14 @@ from gpuaas_contract.identity import NODE_TOKEN_PREFIX
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.states import AgentStatus
 from gpuaas_platform.capacity.nodes import node_generation
+from gpuaas_platform.fleet.one_address import (
+    SecondAddress,
+    address_require,
+    is_shared,
+    shared_end,
+    shared_told,
+    token_address_require,
+)
 from gpuaas_platform.fleet.signatures import (
     BadSignature,
     fingerprint,
@@ -61,6 +69,15 @@ async def challenge_make(call: Call) -> AgentChallenge:
 
 
 async def token_create(call: Call, body: AgentTokenCreate) -> AgentToken:
+    """A token for whoever may have one; what a second host tries is refused and told."""
+    try:
+        return await _token_create(call, body)
+    except SecondAddress as refused:
+        await shared_told(call.platform, refused)
+        raise
+
+
+async def _token_create(call: Call, body: AgentTokenCreate) -> AgentToken:
     """A token for whoever signed a challenge with an identity of the node.
 
     It leaves no audit row: nothing that anybody else can see changes, and every agent does it
@@ -78,7 +95,11 @@ async def token_create(call: Call, body: AgentTokenCreate) -> AgentToken:
             raise PlatformError(
                 ErrorCode.UNAUTHENTICATED, "The node's identity has expired; enrol it again."
             )
-        if identity["status"] == "next":
+        address_require(call.platform, agent, call.source, now)
+        await store.agent_address_set(conn, body.node_id, call.source)
+        shared = await is_shared(conn, body.node_id)
+        replaced = identity["status"] == "next"
+        if replaced:
             await store.identity_promote(conn, body.node_id, identity["id"])
         secret = secret_make(NODE_TOKEN_PREFIX, call.platform.clock.randomness(SECRET_BYTES))
         new = store.NewToken(
@@ -86,20 +107,23 @@ async def token_create(call: Call, body: AgentTokenCreate) -> AgentToken:
             challenge_hash=hashlib.sha256(body.challenge.encode()).digest(),
             node_id=body.node_id,
             identity_id=identity["id"],
+            address=call.source,
             expires_at=min(now + timedelta(seconds=_TOKEN_SECONDS), identity["expires_at"]),
         )
         if not await store.token_insert(conn, new):
             raise PlatformError(ErrorCode.UNAUTHENTICATED, "This challenge was used before.")
+    if shared and replaced:
+        await shared_end(call.platform, body.node_id)
     due = identity["created_at"] + timedelta(hours=call.platform.settings.node_identity_hours)
     return AgentToken(
         access_token=secret,
         expires_in=int((new.expires_at - now).total_seconds()),
         identity_id=identity["id"],
-        identity_rotates_at=due,
+        identity_rotates_at=now if shared and not replaced else due,
     )
 
 
-async def node_resolve(platform: Platform, secret: str) -> Caller:
+async def node_resolve(platform: Platform, secret: str, source: str) -> Caller:
     """The node a token is of; its identity is the caller's `token_id`."""
     async with platform.db.connection() as conn:
         row = await store.token_resolve(conn, secret_hash(secret))
@@ -107,6 +131,11 @@ async def node_resolve(platform: Platform, secret: str) -> Caller:
         raise PlatformError(ErrorCode.UNAUTHENTICATED, "The token is not known.")
     if row["expires_at"] <= platform.clock.now():
         raise PlatformError(ErrorCode.TOKEN_EXPIRED, "Sign a new challenge.")
+    try:
+        token_address_require(platform, row, source)
+    except SecondAddress as refused:
+        await shared_told(platform, refused)
+        raise
     return Caller(CallerKind.NODE, row["node_id"], PLATFORM, (), row["identity_id"])
 
 

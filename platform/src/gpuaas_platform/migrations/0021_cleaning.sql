@@ -17,6 +17,7 @@ ALTER TABLE nodes
     ADD COLUMN last_org_id text,
     ADD COLUMN warm_until timestamptz,
     ADD COLUMN generation int NOT NULL DEFAULT 1,
+    ADD COLUMN departing boolean NOT NULL DEFAULT false, -- it left, and no cleaning is open yet
     ADD COLUMN departed_by text NOT NULL DEFAULT '', -- correlation id of what made it leave
     ADD COLUMN departed_as text NOT NULL DEFAULT 'ready'; -- the status it had before
 
@@ -32,7 +33,7 @@ DROP INDEX nodes_free;
 CREATE INDEX nodes_free ON nodes (region, sku, last_org_id, id)
     WHERE allocation_id IS NULL AND status = 'ready';
 CREATE INDEX nodes_warm ON nodes (warm_until) WHERE warm_until IS NOT NULL;
-CREATE INDEX nodes_cleaning ON nodes (id) WHERE status = 'cleaning';
+CREATE INDEX nodes_departing ON nodes (id) WHERE departing;
 
 -- Of which of the node's generations an enrolment or an identity is.
 ALTER TABLE enrolments ADD COLUMN generation int NOT NULL DEFAULT 1;
@@ -70,3 +71,7 @@ CREATE UNIQUE INDEX node_cleanings_open ON node_cleanings (node_id)
 CREATE INDEX node_cleanings_due ON node_cleanings (due_at)
     WHERE status IN ('closing', 'wiping', 'enrolling', 'checking');
 CREATE INDEX node_cleanings_node ON node_cleanings (node_id, id);
+
+-- Where an agent speaks from: its identity is heard from one address at a time.
+ALTER TABLE node_agents ADD COLUMN address text NOT NULL DEFAULT '';
+ALTER TABLE node_tokens ADD COLUMN address text NOT NULL DEFAULT '';

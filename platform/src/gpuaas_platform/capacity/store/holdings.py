@@ -53,6 +53,7 @@ async def node_depart(conn: Connection, node_id: str, reason: str, correlation_i
         "UPDATE nodes SET departed_as = CASE status WHEN 'cordoned' THEN 'cordoned'"
         " WHEN 'set_aside' THEN departed_as ELSE 'ready' END,"
         " status = 'cleaning', status_reason = $2, departed_by = $3, warm_until = NULL,"
+        " departing = true,"
         " revision = revision + 1 WHERE id = $1",
         node_id, reason, correlation_id,
     )  # fmt: skip
@@ -87,9 +88,16 @@ async def nodes_warm_over(conn: Connection, now: datetime, limit: int) -> list[R
     )  # fmt: skip
 
 
-async def nodes_cleaning(conn: Connection) -> list[Record]:
-    """Ids of nodes on their way from a tenant, with what made them leave."""
-    return await conn.fetch("SELECT id, departed_by FROM nodes WHERE status = 'cleaning'")
+async def nodes_departing(conn: Connection, limit: int) -> list[Record]:
+    """Nodes that have left a tenant and have no cleaning yet, with what made them leave."""
+    return await conn.fetch(
+        "SELECT id, departed_by FROM nodes WHERE departing ORDER BY id LIMIT $1", limit
+    )
+
+
+async def node_departed(conn: Connection, node_id: str) -> None:
+    """A node that left its tenant has its cleaning."""
+    await conn.execute("UPDATE nodes SET departing = false WHERE id = $1", node_id)
 
 
 async def node_made_for(conn: Connection, node_id: str) -> Record | None:

@@ -76,16 +76,6 @@ async def cleaning_list(
     )  # fmt: skip
 
 
-async def nodes_with_open(conn: Connection, node_ids: Sequence[str]) -> set[str]:
-    """Which of these nodes have a cleaning that goes on by itself or waits for an operator."""
-    rows = await conn.fetch(
-        "SELECT node_id FROM node_cleanings WHERE node_id = ANY($1)"
-        " AND status IN ('closing', 'wiping', 'enrolling', 'checking')",
-        list(node_ids),
-    )
-    return {row["node_id"] for row in rows}
-
-
 async def cleanings_due(conn: Connection, now: datetime, limit: int) -> list[Record]:
     """Cleanings that may have a next step: not those that wait for an operator."""
     return await conn.fetch(
