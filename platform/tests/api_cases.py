@@ -44,6 +44,7 @@ _VERSION = {"version": "3.0.0", "manifest": echo_manifest()}
 _DRAFT = {"version": "draft"}
 _SKU = {"name": "large", "display_name": "Large", "cpus": 64, "memory_mib": 65536}
 _HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
+_NEW_HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK"
 _NODE = {"name": "extra", "region": "north", "sku": "small", "address": "extra.lab"}
 
 
@@ -285,6 +286,11 @@ _FLEET: Final[dict[str, Case]] = {
     "node_unenrol": Case(
         At.PLATFORM, _same({"reason": "It moves."}), by="root", params=_AGENT_NODE
     ),
+    "cleaning_list": _PLATFORM,
+    "cleaning_read": _PLATFORM,
+    "cleaning_confirm": _platform({"reason": "Installed anew.", "host_keys": [_NEW_HOST_KEY]}),
+    "cleaning_retry": _platform({"reason": "Once more."}),
+    "cleaning_retire": _platform({"reason": "It is broken."}),
     "node_task_create": Case(
         At.PROJECT,
         _same({"spec": {"kind": "run_script", "script": "true"}}),

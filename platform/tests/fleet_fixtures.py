@@ -135,6 +135,11 @@ class FleetSite:
     """The stranger's project, of another tenant."""
     allocation_id: str = ""
 
+    @property
+    def clock(self) -> Any:
+        """The platform's clock, which a test can move."""
+        return self.platform.clock
+
     async def enrolment_make(self, **body: Any) -> dict[str, Any]:
         """An enrolment for a host."""
         node = {"name": "n1", "region": "north", "sku": "small", "address": "192.0.2.1"}

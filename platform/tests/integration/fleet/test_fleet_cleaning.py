@@ -61,7 +61,7 @@ async def cleaning(site: FleetSite, *statuses: str, later: float = 0) -> Any:
         if found and found[0]["status"] in statuses:
             return True
         if later:
-            site.platform.clock.advance(seconds=later)
+            site.clock.advance(seconds=later)
             site.platform.signals.send((CLEANING_TOPIC,))
         return False
 
@@ -187,7 +187,7 @@ async def test_a_warm_machine_leaves_its_tenant_when_its_time_is_over(site: Flee
     again = await wanted_by(site, site.admin)
     assert again.status_code == 201
     site.allocation_id = again.json()["id"]
-    site.platform.clock.advance(seconds=601)
+    site.clock.advance(seconds=601)
     site.platform.signals.send((CLEANING_TOPIC,))
     await release(site)
     assert (await node(site))["status"] == "ready"
