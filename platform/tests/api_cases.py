@@ -44,6 +44,7 @@ _VERSION = {"version": "3.0.0", "manifest": echo_manifest()}
 _DRAFT = {"version": "draft"}
 _SKU = {"name": "large", "display_name": "Large", "cpus": 64, "memory_mib": 65536}
 _HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
+_NEW_HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK"
 _NODE = {"name": "extra", "region": "north", "sku": "small", "address": "extra.lab"}
 
 
@@ -182,6 +183,10 @@ _POLICY_AUDIT_EVENTS: Final[dict[str, Case]] = {
 _CAPACITY_CATALOG: Final[dict[str, Case]] = {
     "region_create": _platform({"name": "south", "display_name": "South"}),
     "region_list": _COMMON,
+    "region_cleaning_read": Case(At.PLATFORM, by="root", params={"name": "region_name"}),
+    "region_cleaning_set": Case(
+        At.PLATFORM, _same({"method": "attested"}), by="root", params={"name": "region_name"}
+    ),
     "sku_create": _platform({**_SKU, "price_per_hour": "4.5"}),
     "sku_list": _COMMON,
     "sku_update": _platform({"price_per_hour": "0.75"}),
@@ -189,6 +194,7 @@ _CAPACITY_CATALOG: Final[dict[str, Case]] = {
     "node_list": _PLATFORM,
     "node_read": _PLATFORM,
     "node_update": _platform({"status": "cordoned"}),
+    "node_clean": _platform({"reason": "Sold."}),
     "allocation_create": _project(_same({"name": "more", "sku": "small", "region": "north"})),
     "allocation_list": _REACH,
     "allocation_read": _PROJECT,
@@ -280,6 +286,11 @@ _FLEET: Final[dict[str, Case]] = {
     "node_unenrol": Case(
         At.PLATFORM, _same({"reason": "It moves."}), by="root", params=_AGENT_NODE
     ),
+    "cleaning_list": _PLATFORM,
+    "cleaning_read": _PLATFORM,
+    "cleaning_confirm": _platform({"reason": "Installed anew.", "host_keys": [_NEW_HOST_KEY]}),
+    "cleaning_retry": _platform({"reason": "Once more."}),
+    "cleaning_retire": _platform({"reason": "It is broken."}),
     "node_task_create": Case(
         At.PROJECT,
         _same({"spec": {"kind": "run_script", "script": "true"}}),

@@ -119,6 +119,7 @@ FILTERS: Final = {
     "group_id": "group_id",
     "source_id": "source_id",
     "artifact_id": "artifact_id",
+    "node_id": "node_id",
 }
 
 

@@ -18,6 +18,7 @@ from custody_fixtures import USER_KEY, private_key_make
 from eventually import eventually
 from fleet_fixtures import PaperAgent
 from identity_fixtures import PASSWORD, Browser, key_exchanged, project_scope, tenant_scope
+from journal_fixtures import eventually
 from platform_calls import bearer
 
 from gpuaas_platform.kernel.call import Platform
@@ -75,6 +76,7 @@ async def scenario_build(
     await _account(scenario)
     await _custody(scenario)
     await _fleet(scenario)
+    await _cleaning(scenario)
     await _artifacts(scenario)
     if advance is not None:
         await _credentials_end(scenario, advance)
@@ -89,6 +91,7 @@ async def scenario_build(
 async def _catalog(scenario: Scenario) -> None:
     root = scenario.root
     await root.made("/regions", {"name": "north", "display_name": "North"})
+    await root.put("/regions/north/cleaning", {"method": "attested"})
     sku = {"name": "small", "display_name": "Small", "cpus": 2, "memory_mib": 4096}
     await root.made("/skus", {**sku, "price_per_hour": "0.5"})
     await root.made("/apps", {"slug": "echo", "display_name": "Echo", "publisher": "Tests"})
@@ -98,6 +101,7 @@ async def _catalog(scenario: Scenario) -> None:
     draft = {"version": "2.0.0", "manifest": echo_manifest()}
     await root.made("/apps/echo/versions", draft)
     scenario.params |= {"name": "small", "slug": "echo", "version": "1.0.0", "draft": "2.0.0"}
+    scenario.params["region_name"] = "north"
 
 
 async def _tenancy(scenario: Scenario) -> None:
@@ -228,6 +232,20 @@ async def _fleet(scenario: Scenario) -> None:
     path = f"/allocations/{params['allocation_0']}/tasks"
     task = await scenario.people["boss"].made(path, {"spec": spec, "label": "quagga-task"})
     params["task_id"] = task["id"]
+
+
+async def _cleaning(scenario: Scenario) -> None:
+    """A node whose cleaning waits for an operator."""
+    root, params = scenario.root, scenario.params
+    node = {"name": "cleaned", "region": "north", "sku": "small", "address": "cleaned.lab"}
+    made = await root.made("/nodes", {**node, "host_keys": [_HOST_KEY]})
+    assert (await root.post(f"/nodes/{made['id']}/clean", {})).status_code == 202
+
+    async def waits() -> str | None:
+        page = (await root.get("/cleanings", node_id=made["id"], status="wiping")).json()
+        return page["items"][0]["id"] if page["items"] else None
+
+    params["cleaning_id"] = await eventually(waits)
 
 
 async def _artifacts(scenario: Scenario) -> None:

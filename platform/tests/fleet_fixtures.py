@@ -139,7 +139,14 @@ class FleetSite:
     stranger: dict[str, str]
     agent: PaperAgent
     enrolment: dict[str, Any]
+    other: Place
+    """The stranger's project, of another tenant."""
     allocation_id: str = ""
+
+    @property
+    def clock(self) -> Any:
+        """The platform's clock, which a test can move."""
+        return self.platform.clock
 
     async def enrolment_make(self, **body: Any) -> dict[str, Any]:
         """An enrolment for a host."""
@@ -190,6 +197,7 @@ async def site_make(client: httpx2.AsyncClient, platform: Platform, callers: Any
         stranger=bearer(callers.add(RoleName.PROJECT_ADMIN, other)),
         agent=PaperAgent(client),
         enrolment={},
+        other=other,
     )
     site.enrolment = await site.enrolment_make()
     return site

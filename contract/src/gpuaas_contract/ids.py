@@ -47,6 +47,7 @@ class Prefix(StrEnum):
     NODE = "node"
     ENROLMENT = "enr"
     NODE_IDENTITY = "nid"
+    CLEANING = "clean"
     ALLOCATION = "alloc"
     TASK = "task"
     CREDENTIAL = "cred"

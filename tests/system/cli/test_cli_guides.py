@@ -101,6 +101,31 @@ def test_nobody_at_work(place: Site, page: str) -> None:
         assert place.gpuaas("instance", "delete", name, "--yes", "--wait").code == 0
 
 
+def test_node_cleaning(place: Site) -> None:
+    place.done("region-cleaning", "set", "north", "--method", "attested")
+    try:
+        host = ("--region", "north", "--sku", "small", "--address", "wiped.example")
+        place.done("node", "create", "--name", "wiped", *host, "--host-keys", HOST_KEY)
+        place.done("node", "clean", "wiped")
+        given = {"NODE": "wiped", "NEW_HOST_KEY": HOST_KEY[:-1] + "K"}
+        given["CLEANING"] = until_cleaning(place, "wiping")
+        run_page(place, DOCS / "runbooks" / "node-cleaning.md", **given)
+        assert until_cleaning(place, "succeeded") == given["CLEANING"]
+        assert place.done("node", "show", "wiped")["status"] == "ready"
+    finally:
+        place.done("region-cleaning", "set", "north", "--method", "same_tenant_only")
+
+
+def until_cleaning(site: Site, status: str) -> str:
+    """The newest cleaning's id once it is in this state."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline:
+        for one in site.done("cleaning", "list")[:1]:
+            if one["status"] == status:
+                return str(one["id"])
+    raise AssertionError(f"no cleaning is {status}")
+
+
 def test_cleanup_blocked(place: Site) -> None:
     with untidy(place):
         given = deploy(place, "blocked", "n3")

@@ -7,7 +7,7 @@ it. A node is let go when its host has said that it is clean, or an operator say
 from datetime import datetime, timedelta
 from typing import Final
 
-from gpuaas_contract.capacity import Node, NodeStatus
+from gpuaas_contract.capacity import Node
 from gpuaas_contract.common import Condition
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.fleet import (
@@ -18,7 +18,7 @@ from gpuaas_contract.fleet import (
 )
 from gpuaas_contract.fleet_agent import AgentFacts, AgentLeaving, AgentLeft
 from gpuaas_contract.permissions import Permission
-from gpuaas_contract.states import AgentStatus
+from gpuaas_contract.states import AgentStatus, NodeStatus
 from gpuaas_platform.capacity import nodes
 from gpuaas_platform.fleet.access import access_wanted
 from gpuaas_platform.fleet.speaking import agent_gone, agent_heard_require, agent_require

@@ -22,7 +22,7 @@ from gpuaas_platform.identity.credentials import csrf_matches, secret_hash
 from gpuaas_platform.identity.parts import parts_of
 from gpuaas_platform.identity.rules import grants_narrowed, role_grants, role_permissions
 from gpuaas_platform.identity.store import tokens as store
-from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.call import Platform, source_of
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind, Grant, Place
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.problems import PlatformError
@@ -48,7 +48,7 @@ async def authenticate(platform: Platform, request: Request) -> Caller:
     resolver = platform.parts.get(f"{RESOLVER_PART}:{prefix}")
     if resolver is None:
         raise _nobody("The token is not known.")
-    caller: Caller = await resolver(platform, secret)
+    caller: Caller = await resolver(platform, secret, source_of(request))
     return caller
 
 

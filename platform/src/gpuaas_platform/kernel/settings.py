@@ -220,6 +220,13 @@ class Settings(BaseSettings):
     agent_absent_seconds: Annotated[
         float, Field(gt=0, description="Silence after which a node's agent is said to be absent")
     ] = 90.0
+    agent_address_bound: Annotated[
+        bool,
+        Field(
+            description="An agent's identity is heard from one address at a time; switch it off"
+            " where agents reach the platform from addresses that change between requests"
+        ),
+    ] = True
     node_identity_hours: Annotated[
         float, Field(gt=0, description="How often a node's agent takes a new identity")
     ] = 24.0

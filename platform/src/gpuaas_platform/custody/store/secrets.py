@@ -81,6 +81,7 @@ class Delivery:
     reader: str
     task: str
     correlation_id: str
+    allocation_id: str | None = None
 
 
 async def delivery_known(conn: Connection, delivery: Delivery) -> bool:
@@ -97,9 +98,9 @@ async def delivery_known(conn: Connection, delivery: Delivery) -> bool:
 async def delivery_insert(conn: Connection, delivery: Delivery, now: datetime) -> bool:
     """Record a delivery; False when this reader had this version for this task before."""
     made = await conn.fetchval(
-        "INSERT INTO secret_deliveries (secret_id, version, reader, task, at, correlation_id)"
-        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING true",
+        "INSERT INTO secret_deliveries (secret_id, version, reader, task, at, correlation_id,"
+        " allocation_id) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING true",
         delivery.secret_id, delivery.version, delivery.reader, delivery.task, now,
-        delivery.correlation_id,
+        delivery.correlation_id, delivery.allocation_id,
     )  # fmt: skip
     return bool(made)
