@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
-from gpuaas_platform.events.target import Guard
+from gpuaas_platform.kernel.outbound import Guard
 from gpuaas_platform.kernel.problems import invalid
 from gpuaas_platform.kernel.settings import Settings
 

@@ -19,7 +19,7 @@ import msgspec
 
 from gpuaas_platform.artifacts.addresses import AddressRefused, GuardedBackend
 from gpuaas_platform.artifacts.blob_store import CHUNK
-from gpuaas_platform.events.target import Guard
+from gpuaas_platform.kernel.outbound import Guard
 from gpuaas_platform.kernel.problems import Unavailable
 
 MANIFEST_MAX: Final = 4 * 1024 * 1024
