@@ -9,12 +9,14 @@ between gains nothing.
 import asyncio
 import ipaddress
 import socket
+import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import httpcore2
+import httpx2
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -110,3 +112,24 @@ def _embedded(address: Address) -> ipaddress.IPv4Address | None:
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     return address.ipv4_mapped or address.sixtofour
+
+
+def guarded_client(guard: Guard, timeout: float) -> httpx2.AsyncClient:
+    """A client that connects within a guard only, and never through a proxy."""
+    return httpx2.AsyncClient(
+        mounts={
+            "https://": _transport(guard, encrypted=True),
+            "http://": _transport(guard, encrypted=False),
+        },
+        timeout=timeout,
+        trust_env=False,
+    )
+
+
+def _transport(guard: Guard, *, encrypted: bool) -> httpx2.AsyncHTTPTransport:
+    transport = httpx2.AsyncHTTPTransport(trust_env=False)
+    transport._pool = httpcore2.AsyncConnectionPool(  # noqa: SLF001 - takes no network backend
+        ssl_context=ssl.create_default_context(),
+        network_backend=GuardedBackend(guard, encrypted=encrypted),
+    )
+    return transport
