@@ -127,6 +127,10 @@ async def _tenancy(scenario: Scenario) -> None:
     member = (await _join(scenario, boss, "member", "project_member", here)).user_id
     bindings = await boss.seen("/role-bindings", principal_id=member)
     mapping = {"group": "quagga-people", "role": "project_viewer", "scope": here}
+    provider = {"name": "zebra-sso", "issuer": "https://localhost:9", "client_id": "zebra"}
+    provider = await boss.made(f"/tenants/{zebra}/identity-providers", provider)
+    domain = await boss.made(f"/tenants/{zebra}/domains", {"domain": "zebra.example"})
+    params |= {"provider_id": provider["id"], "domain_id": domain["id"]}
     glass = {"org_id": zebra, "reason": "The tenant asked us to look at it."}
     params |= {
         "role_id": role["id"],

@@ -134,7 +134,9 @@ async def audited(world: World, action: str) -> list[dict[str, Any]]:
 
 async def told(world: World, kind: str) -> list[str]:
     rows = await world.platform.db.fetch(
-        "SELECT subject FROM outbox WHERE type = $1 ORDER BY id", kind
+        "SELECT subject FROM (SELECT id, type, subject FROM outbox"
+        " UNION SELECT id, type, subject FROM events) AS all_ WHERE type = $1 ORDER BY id",
+        kind,
     )
     return [row["subject"] for row in rows]
 
@@ -404,7 +406,9 @@ async def test_linking_may_remove_the_password_and_ends_all_begun_with_it(
     token = await before.made("/personal-tokens", {"name": "script"})
     script = before.with_token(token["secret"])
     terminal = await world.browser().made("/device-sign-ins", {"name": "laptop"})
-    approved = await before.post(f"/device-sign-ins/{terminal['user_code']}", {"approve": True})
+    approved = await before.post(
+        f"/device-sign-ins/{terminal['user_code']}/decide", {"approve": True}
+    )
     assert approved.status_code == 200, approved.text
     browser, _ = await visit(world, companys, "bob", made["id"])
     wish = {"user_id": bob, "remove_password": True}
@@ -469,7 +473,7 @@ async def test_a_session_by_a_tenants_provider_stays_in_that_tenant(
     )
     assert outside.status_code == 404
     terminal = await world.browser().made("/device-sign-ins", {"name": "laptop"})
-    await browser.post(f"/device-sign-ins/{terminal['user_code']}", {"approve": True})
+    await browser.post(f"/device-sign-ins/{terminal['user_code']}/decide", {"approve": True})
     fetched = await world.browser().post("/device-sign-ins/redeem", {"secret": terminal["secret"]})
     assert fetched.json()["token"]["scope"]["org_id"] == acme.id
 
