@@ -49,11 +49,12 @@ async def session_create(call: Call, given: SignIn) -> Response | SignInChoice:
     """
     await attempt_begin(call, given.email)
     passwords = parts_of(call.platform).passwords
-    tried, right = await _accounts_right(call, given)
+    users, right = await _accounts_right(call, given)
     inside = [user for user in right if _admitted(user)]
     if not inside:
-        known = right[0] if right else tried[0] if len(tried) == 1 else None
-        raise await sign_in_refused(call, known, "password")
+        known = right or users
+        target = known[0] if len(known) == 1 else None
+        raise await sign_in_refused(call, target, "password")
     if len(inside) > 1:
         async with call.db.connection() as conn:
             await attempt_returned(call, given.email, conn)
@@ -62,14 +63,14 @@ async def session_create(call: Call, given: SignIn) -> Response | SignInChoice:
     stored: str = user["password_hash"]
     rehashed = await passwords.hash(given.password) if passwords.outdated(stored) else None
     person = replace(call, caller=Caller(CallerKind.USER, user["id"], home_of(user), ()))
-    all_right = len(right) == len(tried)
+    all_right = len(right) == sum(one["password_hash"] is not None for one in users)
     return await mutate(
         person, SESSION_CREATE, partial(_password_session, given.email, stored, rehashed, all_right)
     )
 
 
 async def _accounts_right(call: Call, given: SignIn) -> tuple[list[Record], list[Record]]:
-    """The accounts of an address that have a password, and those whose password this is.
+    """The accounts of an address, and those whose password this is.
 
     As many passwords are checked for every address as for the one with the most accounts in the
     installation: the time taken does not tell how many an address has. An address in more tenants
@@ -79,13 +80,16 @@ async def _accounts_right(call: Call, given: SignIn) -> tuple[list[Record], list
     async with call.db.connection() as conn:
         users = await people.users_by_email(conn, given.email)
         most = await people.passwords_at_one_address(conn)
-    tried = [user for user in users if user["password_hash"] is not None]
-    wanted = [user for user in tried if given.user_id in {None, user["id"]}][:_ACCOUNTS_TRIED]
+    wanted = [
+        user
+        for user in users
+        if user["password_hash"] is not None and given.user_id in {None, user["id"]}
+    ][:_ACCOUNTS_TRIED]
     hashes = [user["password_hash"] for user in wanted]
     hashes += [None] * (min(most, _ACCOUNTS_TRIED) - len(hashes))
     verdicts = await asyncio.gather(*(passwords.verify(one, given.password) for one in hashes))
     right = [user for user, verdict in zip(wanted, verdicts, strict=False) if verdict]
-    return tried, right
+    return users, right
 
 
 def account_offered(user: Record) -> SignInAccount:
