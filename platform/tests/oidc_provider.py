@@ -58,7 +58,7 @@ def _app(issuer: str, redirect_uri: str) -> Flask:
                 Backend.instance.delete(code)
         if "redirect_uri" in wanted:
             client = Backend.instance.get(models.Client, client_id=CLIENT_ID)
-            client.redirect_uris = [wanted["redirect_uri"]]
+            client.redirect_uris = [*client.redirect_uris, wanted["redirect_uri"]]
             Backend.instance.save(client)
         for group, members in wanted.get("groups", {}).items():
             _group_set(group, members)

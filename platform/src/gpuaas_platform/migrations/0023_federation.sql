@@ -4,7 +4,9 @@
 -- use elsewhere is neither visible nor blocked.
 ALTER TABLE users DROP CONSTRAINT users_email_key_key;
 ALTER TABLE users ADD CONSTRAINT users_email_of_tenant UNIQUE NULLS NOT DISTINCT (org_id, email_key);
-CREATE INDEX users_email ON users (email_key) INCLUDE (org_id);
+CREATE INDEX users_email ON users (email_key);
+-- Each sign-in with a password counts the accounts of the address that has the most.
+CREATE INDEX users_password_email ON users (email_key) WHERE password_hash IS NOT NULL;
 
 -- An OpenID Connect provider of one tenant. The operator's is in the settings and has no row.
 -- `client_secret` is sealed by the keyring. `problem` is what the last look at it found wrong.
