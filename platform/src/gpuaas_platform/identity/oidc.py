@@ -235,13 +235,16 @@ class Provider:
             )
         except KeyError as error:
             raise TokenRefused(f"the provider's description lacks {error}") from error
-        _secure_require(made.authorization_endpoint)  # the browser is sent there
+        for where in (made.authorization_endpoint, made.token_endpoint, made.jwks_uri):
+            if not _secure(where):
+                raise TokenRefused("the provider's description names an address without https")
         self._metadata = made, now
         return made
 
     async def _asked(self, method: str, url: str, **how: Any) -> dict[str, Any]:  # noqa: ANN401 - the client's options
         """The JSON object the provider answers with."""
-        _secure_require(url)
+        if not _secure(url):
+            raise TokenRefused("an address of the provider is without https")
         try:
             async with (
                 asyncio.timeout(_ASKED_SECONDS),
@@ -251,6 +254,8 @@ class Provider:
         except (httpx2.HTTPError, TargetRefused, OSError) as error:
             _log.warning("oidc_provider_silent", url=url, error=type(error).__name__)
             raise Unavailable("The identity provider") from error
+        except (httpx2.InvalidURL, UnicodeError) as error:
+            raise TokenRefused("an address of the provider cannot be") from error
         if answer.status_code >= 500:
             raise Unavailable("The identity provider")
         found = _object(answer, body)
@@ -307,13 +312,19 @@ def _secret(file: Path | None) -> str | None:
     return None if file is None else file.read_text().strip()
 
 
-def _secure_require(url: str) -> None:
+def _secure_require(issuer: str) -> None:
+    if not _secure(issuer):
+        raise PlatformError(
+            ErrorCode.INVALID_REQUEST, "The address of an identity provider begins with https://."
+        )
+
+
+def _secure(url: str) -> bool:
     """Only HTTPS, but for a provider on this machine."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
     if parts.scheme == "https":
-        return
-    if parts.scheme == "http" and parts.hostname in {"127.0.0.1", "::1", "localhost"}:
-        return
-    raise PlatformError(
-        ErrorCode.INVALID_REQUEST, "The address of an identity provider begins with https://."
-    )
+        return True
+    return parts.scheme == "http" and parts.hostname in {"127.0.0.1", "::1", "localhost"}
