@@ -4,6 +4,7 @@ import { beforeEach, expect, it } from "vitest";
 import { session } from "../../../src/app/session.ts";
 import { forgetReadings } from "../../../src/live/kept.ts";
 import { Domains } from "../../../src/pages/tenant/domains.tsx";
+import { Groups } from "../../../src/pages/tenant/groups.tsx";
 import { Providers } from "../../../src/pages/tenant/providers.tsx";
 import { drawn } from "../drawn.tsx";
 import { type FakePlatform, fakePlatform, json, person } from "../fake-platform.ts";
@@ -109,4 +110,34 @@ it("shows the record that proves a claim, and verifies it", async () => {
   expect(dialog.getByText(claim.record_value)).toBeDefined();
   await userEvent.click(dialog.getByRole("button", { name: "Verify" }));
   expect(asked).toBe(1);
+});
+
+it("gives a role to a group of the tenant's own provider", async () => {
+  holding("identity.provider.read", "identity.binding.manage");
+  const sent: unknown[] = [];
+  const role = { id: "auditor", name: "auditor", built_in: true, permissions: [], org_id: null };
+  platform.on("GET /api/v1/group-mappings", () => json(200, { items: [] }));
+  platform.on("GET /api/v1/roles", () => json(200, { items: [role] }));
+  platform.on("POST /api/v1/group-mappings", async (request) => {
+    sent.push(await request.json());
+    return json(201, {});
+  });
+  const user = userEvent.setup();
+  await drawn(<Groups place={{ org_id: "org_1", project_id: null }} />);
+  await user.click(await screen.findByRole("button", { name: "Give a group a role" }));
+  const dialog = within(await screen.findByRole("dialog"));
+  await user.click(await dialog.findByRole("button", { name: /^Provider/ }));
+  await user.click(await screen.findByRole("option", { name: /Contoso/ }));
+  await user.type(dialog.getByLabelText(/^Group/), "staff");
+  await user.click(dialog.getByRole("button", { name: /^Role/ }));
+  await user.click(await screen.findByRole("option", { name: /Auditor/i }));
+  await user.click(dialog.getByRole("button", { name: "Give it" }));
+  expect(sent).toEqual([
+    {
+      group: "staff",
+      role: "auditor",
+      scope: { kind: "tenant", org_id: "org_1" },
+      provider_id: "idp_1",
+    },
+  ]);
 });

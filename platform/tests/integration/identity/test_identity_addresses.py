@@ -9,6 +9,7 @@ from linking_fixtures import (
 )
 
 from gpuaas_contract.identity import LOOPBACK_SESSION_COOKIE
+from gpuaas_platform.identity.bootstrap import AdminWish, admin_create
 from gpuaas_platform.identity.parts import parts_of
 
 pytestmark = pytest.mark.integration
@@ -145,3 +146,18 @@ async def test_ones_own_account_frees_no_guesses_at_anothers(linked_world: World
         seen.append(guess.status_code)
         await source.post("/sessions", {"email": BOB, "password": PASSWORD})
     assert 429 in seen
+
+
+async def test_a_tenants_account_does_not_become_the_platforms_administrator(
+    linked_world: World,
+) -> None:
+    """Its tenant's administrator may know its password."""
+    admin = await linked_world.admin()
+    acme = await tenant(linked_world, admin, "acme")
+    planted = await account(acme)
+    wish = AdminWish(BOB, password="the password of an operator")
+    made = await admin_create(linked_world.platform, wish, "test")
+    assert (made.user_id != planted, made.created) == (True, True)
+    theirs = await linked_world.signed_in(BOB)
+    assert (await theirs.seen("/whoami"))["id"] == planted
+    assert (await theirs.get("/nodes")).status_code == 403
