@@ -74,6 +74,26 @@ _IDENTITY: Final[dict[str, Case]] = {
     "auth_methods_read": _open("the sign-in page shows it"),
     "oidc_start": _open("the way to the identity provider"),
     "oidc_callback": _open("the way back; the provider's answer is checked"),
+    "oidc_provider_callback": _open("the way back from a tenant's provider; it is checked"),
+    "pending_sign_in_read": _open("the browser's cookie shows what waits for it"),
+    "pending_sign_in_complete": _open(
+        "the browser's cookie shows what waits for it", _same({"user_id": "user_x"})
+    ),
+    "identity_provider_create": _tenant(
+        _same({"name": "More", "issuer": "https://localhost:9", "client_id": "gpuaas"})
+    ),
+    "identity_provider_list": _TENANT,
+    "identity_provider_read": _TENANT,
+    "identity_provider_update": _tenant(_same({"name": "Renamed"})),
+    "identity_provider_check": _TENANT,
+    "identity_provider_delete": _TENANT,
+    "tenant_domain_create": _tenant(_same({"domain": "more.example"})),
+    "tenant_domain_list": _TENANT,
+    "tenant_domain_verify": _TENANT,
+    "tenant_domain_approve": Case(
+        At.PLATFORM, _same({"reason": "The contract names this domain."}), by="root"
+    ),
+    "tenant_domain_delete": _TENANT,
     "device_sign_in_create": _open("a terminal asks to be let in", _same({"name": "laptop"})),
     "device_sign_in_redeem": _open(
         "a terminal becomes known by it", lambda p: {"secret": p["device_secret"]}

@@ -18,7 +18,6 @@ from custody_fixtures import USER_KEY, private_key_make
 from eventually import eventually
 from fleet_fixtures import PaperAgent
 from identity_fixtures import PASSWORD, Browser, key_exchanged, project_scope, tenant_scope
-from journal_fixtures import eventually
 from platform_calls import bearer
 
 from gpuaas_platform.kernel.call import Platform
@@ -131,6 +130,10 @@ async def _tenancy(scenario: Scenario) -> None:
     member = (await _join(scenario, boss, "member", "project_member", here)).user_id
     bindings = await boss.seen("/role-bindings", principal_id=member)
     mapping = {"group": "quagga-people", "role": "project_viewer", "scope": here}
+    provider = {"name": "zebra-sso", "issuer": "https://localhost:9", "client_id": "zebra"}
+    provider = await boss.made(f"/tenants/{zebra}/identity-providers", provider)
+    domain = await boss.made(f"/tenants/{zebra}/domains", {"domain": "zebra.example"})
+    params |= {"provider_id": provider["id"], "domain_id": domain["id"]}
     glass = {"org_id": zebra, "reason": "The tenant asked us to look at it."}
     params |= {
         "role_id": role["id"],

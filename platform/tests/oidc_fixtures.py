@@ -39,7 +39,9 @@ class RunningProvider:
         return Settings.model_validate(given | more)
 
     async def change(self, **wanted: object) -> None:
-        """Rotate its keys (`rotate=True`), or say who is in which group (`groups={…}`)."""
+        """Rotate its keys (`rotate=True`), say who is in which group (`groups={…}`), or where
+        it may send browsers back to as well (`redirect_uri=…`).
+        """
         async with httpx2.AsyncClient(timeout=60) as client:
             answer = await client.post(f"{self.issuer}/test/state", json=wanted)
             assert answer.status_code == 200, answer.text

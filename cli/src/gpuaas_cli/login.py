@@ -39,6 +39,9 @@ class How:
     """How one proves who one is."""
 
     email: Annotated[str | None, Parameter(help="sign in with this email and a password")] = None
+    account: Annotated[
+        str | None, Parameter(help="which account, where the password is that of several")
+    ] = None
     password_file: Annotated[
         Path | None,
         Parameter(allow_leading_hyphen=True, help="file with the password; - reads standard input"),
@@ -157,9 +160,10 @@ async def _context(nobody: Clients, how: How, *, no_input: bool) -> Context:
     if how.email is None:
         raise Stop("who? Give --browser, --email, --key-file or --token.")
     password = _password(how.password_file, asks=asks)
-    made = await password_sign_in(
-        nobody.calls, {"email": how.email, "password": password}, _wanted(how)
-    )
+    who = {"email": how.email, "password": password}
+    if how.account is not None:
+        who["user_id"] = how.account
+    made = await password_sign_in(nobody.calls, who, _wanted(how))
     return Context(url=url, token=made.secret, token_id=made.id)
 
 

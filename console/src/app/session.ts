@@ -4,7 +4,7 @@
  * person to sign in again on top of it. */
 
 import { api, call, onUnauthenticated } from "../api/client.ts";
-import type { Whoami } from "../api/contract.ts";
+import type { Schemas, SignInAccount, Whoami } from "../api/contract.ts";
 import { Problem } from "../api/problem.ts";
 import { backoffDelay } from "../live/backoff.ts";
 import { connection } from "../live/connection.ts";
@@ -34,8 +34,22 @@ export function followSession(): void {
   void sessionRead();
 }
 
-export async function signIn(email: string, password: string): Promise<void> {
-  await call(api.POST("/api/v1/sessions", { body: { email, password } }));
+/** Signs in, or answers with the accounts to choose from where the password is that of several. */
+export async function signIn(
+  email: string,
+  password: string,
+  userId?: string,
+): Promise<readonly SignInAccount[]> {
+  const body = { email, password, ...(userId === undefined ? {} : { user_id: userId }) };
+  const answer = await call(api.POST("/api/v1/sessions", { body }));
+  if ("accounts" in answer) return answer.accounts;
+  sessionStarted(await call(api.GET("/api/v1/whoami")));
+  return [];
+}
+
+/** Finishes a sign-in at a provider that waits for the person. */
+export async function signInComplete(body: Schemas["PendingSignInComplete"]): Promise<void> {
+  await call(api.POST("/api/v1/auth/oidc/pending", { body }));
   sessionStarted(await call(api.GET("/api/v1/whoami")));
 }
 

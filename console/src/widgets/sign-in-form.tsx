@@ -10,10 +10,11 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import Spinner from "@cloudscape-design/components/spinner";
 import { type SubmitEvent, useEffect, useState } from "react";
 import { api, asProblem, call } from "../api/client.ts";
-import type { AuthMethods } from "../api/contract.ts";
+import type { AuthMethods, SignInAccount } from "../api/contract.ts";
 import type { Problem } from "../api/problem.ts";
 import { signIn } from "../app/session.ts";
 import { backoffDelay } from "../live/backoff.ts";
+import { AccountChoice } from "./account-choice.tsx";
 import { ProblemAlert } from "./problem-alert.tsx";
 
 interface SignInFormProps {
@@ -22,10 +23,17 @@ interface SignInFormProps {
   readonly email?: string;
   /** The provider opens in a tab of its own, so that this page keeps what is on it. */
   readonly keepPage?: boolean;
+  /** A tenant's own provider, which its people have a link to; the operator's without one. */
+  readonly provider?: string | null;
 }
 
-export function SignInForm({ returnTo, email = "", keepPage = false }: SignInFormProps) {
-  const { methods, problem, read } = useAuthMethods();
+export function SignInForm({
+  returnTo,
+  email = "",
+  keepPage = false,
+  provider = null,
+}: SignInFormProps) {
+  const { methods, problem, read } = useAuthMethods(provider);
   if (problem !== null) {
     return <ProblemAlert problem={problem} action={<Button onClick={read}>Try again</Button>} />;
   }
@@ -37,7 +45,7 @@ export function SignInForm({ returnTo, email = "", keepPage = false }: SignInFor
     <SpaceBetween size="l">
       {methods.oidc && (
         <Button
-          href={`${methods.oidc.start_url}?${new URLSearchParams({ return_to: returnTo })}`}
+          href={startUrl(methods.oidc.start_url, returnTo)}
           {...(keepPage ? { target: "_blank" } : {})}
           variant={methods.local ? "normal" : "primary"}
           fullWidth
@@ -56,7 +64,7 @@ export function SignInForm({ returnTo, email = "", keepPage = false }: SignInFor
 }
 
 /** Asked until it is answered: without it nobody can sign in, and connections are lost and come back. */
-function useAuthMethods() {
+function useAuthMethods(provider: string | null) {
   const [methods, setMethods] = useState<AuthMethods | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [tries, setTries] = useState(1);
@@ -64,7 +72,8 @@ function useAuthMethods() {
   useEffect(() => {
     let gone = false;
     let next: ReturnType<typeof setTimeout> | undefined;
-    call(api.GET("/api/v1/auth/methods")).then(
+    const query = provider === null ? {} : { provider };
+    call(api.GET("/api/v1/auth/methods", { params: { query } })).then(
       (found) => {
         if (gone) return;
         setProblem(null);
@@ -80,8 +89,12 @@ function useAuthMethods() {
       gone = true;
       clearTimeout(next);
     };
-  }, [tries]);
+  }, [tries, provider]);
   return { methods, problem, read: () => setTries(tries + 1) };
+}
+
+function startUrl(path: string, returnTo: string): string {
+  return `${path}${path.includes("?") ? "&" : "?"}${new URLSearchParams({ return_to: returnTo })}`;
 }
 
 function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
@@ -91,18 +104,24 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
   const [tried, setTried] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [waitSeconds, setWaitSeconds] = useCountdown();
+  const [offered, setOffered] = useState<readonly SignInAccount[]>([]);
 
   async function submit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     setTried(true);
     if (email.trim() === "" || password === "" || sending || waitSeconds > 0) return;
+    await send();
+  }
+
+  async function send(userId?: string): Promise<void> {
     setSending(true);
     setProblem(null);
     try {
-      await signIn(email.trim(), password);
+      setOffered(await signIn(email.trim(), password, userId));
     } catch (thrown) {
       const refused = asProblem(thrown);
       setProblem(refused);
+      setOffered([]);
       setPassword("");
       setTried(false);
       setWaitSeconds(refused.retryAfterSeconds ?? 0);
@@ -111,6 +130,20 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
     }
   }
 
+  if (offered.length > 0) {
+    return (
+      <AccountChoice
+        accounts={offered}
+        sending={sending}
+        onChoose={({ user_id }) => void send(user_id)}
+        onBack={() => {
+          setOffered([]);
+          setPassword("");
+          setTried(false);
+        }}
+      />
+    );
+  }
   return (
     <form onSubmit={submit} noValidate>
       <SpaceBetween size="l">

@@ -23,6 +23,8 @@ LOOPBACK_SESSION_COOKIE: Final = "gpuaas_session"
 CSRF_COOKIE: Final = headers.CSRF_COOKIE
 OIDC_COOKIE: Final = "__Host-gpuaas_oidc"
 LOOPBACK_OIDC_COOKIE: Final = "gpuaas_oidc"
+PENDING_COOKIE: Final = "__Host-gpuaas_pending"
+LOOPBACK_PENDING_COOKIE: Final = "gpuaas_pending"
 PASSWORD_MIN: Final = 12
 PASSWORD_MAX: Final = 256
 DAY: Final = 86_400
@@ -161,7 +163,9 @@ class Person(Model):
 class UserCreate(Input):
     """A new person. Without a password they sign in through the organisation's provider."""
 
-    email: Annotated[Email, Field(description="They sign in with it; nobody else may have it")]
+    email: Annotated[
+        Email, Field(description="They sign in with it; no other account of the tenant has it")
+    ]
     display_name: Annotated[
         DisplayName | None, Field(description="Their name; what stands before the @ when left out")
     ] = None
@@ -175,7 +179,8 @@ class UserUpdate(Input):
     """What of a person may change."""
 
     email: Annotated[
-        Email | None, Field(description="They sign in with it; nobody else may have it")
+        Email | None,
+        Field(description="They sign in with it; no other account of the tenant has it"),
     ] = None
     display_name: Annotated[
         DisplayName | None, Field(description="Their name, as others see it")
@@ -389,6 +394,10 @@ class SignIn(Input):
             description="The account's password",
         ),
     ]
+    user_id: Annotated[
+        Identifier | None,
+        Field(description="Which account, where the answer before offered more than one"),
+    ] = None
 
 
 class Session(Model):

@@ -29,6 +29,8 @@ class Prefix(StrEnum):
     ROLE = "role"
     BINDING = "bind"
     GROUP_MAPPING = "gmap"
+    IDENTITY_PROVIDER = "idp"
+    TENANT_DOMAIN = "dom"
     OVERLAY = "ovl"
     AUDIT = "aud"
     EVENT = "evt"

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gpuaas_contract.identity import PersonalTokenCreate, SignIn
 
 
+_CHOICE = 200  # a session that was begun is answered by 201
+
+
 @dataclass(frozen=True)
 class TokenMade:
     """A personal token that was made: its id, and what opens."""
@@ -39,8 +42,10 @@ class CodeShown:
 async def password_sign_in(
     client: Calls[Any], who: "SignIn | Plain", token: "PersonalTokenCreate | Plain"
 ) -> TokenMade:
-    """A personal token for whoever has this password; `client` is nobody's."""
+    """A personal token for the person with this password; `client` is nobody's."""
     begun = await client.send(Request("POST", "/sessions", who))
+    if begun.status_code == _CHOICE:
+        raise GpuaasError(_choice(begun.json()["accounts"]))
     cookies = dict(begun.cookies)
     if CSRF_COOKIE not in cookies:
         raise GpuaasError("The platform began a session without its cookie; is a proxy in between?")
@@ -71,6 +76,11 @@ async def device_sign_in_finish(client: Calls[Any], begun: CodeShown) -> TokenMa
         if answer["status"] != "pending":
             raise GpuaasError(f"The sign-in with the code {begun.user_code} is {answer['status']}.")
         await asyncio.sleep(begun.interval_seconds)
+
+
+def _choice(accounts: list[dict[str, Any]]) -> str:
+    named = ", ".join(f"{one['user_id']} ({one['org_name'] or 'platform'})" for one in accounts)
+    return f"This is the password of several accounts; sign in to one of them: {named}."
 
 
 def _token(made: dict[str, Any]) -> TokenMade:

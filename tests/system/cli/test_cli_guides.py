@@ -118,12 +118,12 @@ def test_node_cleaning(place: Site) -> None:
 
 def until_cleaning(site: Site, status: str) -> str:
     """The newest cleaning's id once it is in this state."""
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
-        for one in site.done("cleaning", "list")[:1]:
-            if one["status"] == status:
-                return str(one["id"])
-    raise AssertionError(f"no cleaning is {status}")
+
+    def found() -> str:
+        newest = site.done("cleaning", "list")[:1]
+        return "".join(one["id"] for one in newest if one["status"] == status)
+
+    return eventually_sync(found, within=240, what=f"a cleaning that is {status}")
 
 
 def test_cleanup_blocked(place: Site) -> None:

@@ -37,12 +37,12 @@ from gpuaas_platform.capacity.providers import ENROLLED
 from gpuaas_platform.capacity.store import holdings as store
 from gpuaas_platform.capacity.store import machines as node_rows
 from gpuaas_platform.events.signing import SECRET_BYTES, secret_text
-from gpuaas_platform.events.target import Guard
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.etag import etag_headers, match_require
 from gpuaas_platform.kernel.keyring import Keyring, keyring_of
+from gpuaas_platform.kernel.outbound import Guard
 from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Undone, Work, mutate
 

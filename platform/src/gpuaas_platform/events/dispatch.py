@@ -27,12 +27,13 @@ from gpuaas_platform.events.retry import retry_delay
 from gpuaas_platform.events.signing import delivery_headers
 from gpuaas_platform.events.store import sequence, webhooks
 from gpuaas_platform.events.store.webhooks import Attempt, Lease
-from gpuaas_platform.events.target import Guard, Sender, TargetUnreachable
+from gpuaas_platform.events.target import Sender
 from gpuaas_platform.kernel.call import Platform, system_call
 from gpuaas_platform.kernel.caller import Reach
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.keyring import keyring_of
 from gpuaas_platform.kernel.loops import Loop, loop_running
+from gpuaas_platform.kernel.outbound import Guard, TargetUnreachable
 from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.work import mutate
 

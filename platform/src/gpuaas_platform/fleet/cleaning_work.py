@@ -15,13 +15,14 @@ import structlog
 
 from gpuaas_platform.capacity import cleaning as capacity
 from gpuaas_platform.events.signing import delivery_headers
-from gpuaas_platform.events.target import Guard, Sender, TargetUnreachable
+from gpuaas_platform.events.target import Sender
 from gpuaas_platform.fleet.cleaning_steps import HookRequest, cleaning_step, hook_answered
 from gpuaas_platform.fleet.cleanings import cleaning_begin
 from gpuaas_platform.fleet.store import cleanings as store
 from gpuaas_platform.kernel.call import Platform, system_call
 from gpuaas_platform.kernel.keyring import keyring_of
 from gpuaas_platform.kernel.masking import error_told
+from gpuaas_platform.kernel.outbound import Guard, TargetUnreachable
 from gpuaas_platform.kernel.work import Handler, Undone, mutate
 
 _log = structlog.get_logger(__name__)

@@ -101,14 +101,14 @@ def _caller(row: Record) -> Caller:
         place = PLATFORM if org_id is None else Place(org_id, project_id)
         grants += role_grants(role_permissions(role_name, permissions), place)
     held = tuple(grants)
-    if row["permissions"] is not None or row["narrow_org"] is not None:
-        narrow = None
-        if row["narrow_org"] is not None:
-            narrow = Place(row["narrow_org"], row["narrow_project"])
+    narrow = None
+    if row["narrow_org"] is not None:
+        narrow = Place(row["narrow_org"], row["narrow_project"])
+    if row["permissions"] is not None or narrow is not None:
         held = grants_narrowed(held, row["permissions"], narrow)
     home = PLATFORM if row["org_id"] is None else Place(row["org_id"], row["project_id"])
     if row["user_id"] is not None:
-        return Caller(CallerKind.USER, row["user_id"], home, held, row["id"])
+        return Caller(CallerKind.USER, row["user_id"], home, held, row["id"], narrow)
     return Caller(CallerKind.SERVICE_ACCOUNT, row["service_account_id"], home, held, row["id"])
 
 

@@ -11,8 +11,10 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.identity import (
     CSRF_COOKIE,
     LOOPBACK_OIDC_COOKIE,
+    LOOPBACK_PENDING_COOKIE,
     LOOPBACK_SESSION_COOKIE,
     OIDC_COOKIE,
+    PENDING_COOKIE,
     SESSION_COOKIE,
 )
 from gpuaas_platform.identity.credentials import csrf_token
@@ -80,6 +82,23 @@ def flow_cookie_set(response: Response, value: str, seconds: int, *, secure: boo
 def flow_cookie_of(request: Request, *, secure: bool) -> str | None:
     """The sign-in this browser began."""
     return request.cookies.get(_flow_name(secure=secure))
+
+
+def pending_cookie_set(response: Response, secret: str, seconds: int, *, secure: bool) -> None:
+    """Let the browser hold the sign-in that waits for the person; no seconds take it away."""
+    response.set_cookie(
+        _pending_name(secure=secure), secret, max_age=seconds, path="/", secure=secure,
+        httponly=True, samesite="lax",
+    )  # fmt: skip
+
+
+def pending_cookie_of(request: Request, *, secure: bool) -> str | None:
+    """The sign-in that waits for the person at this browser."""
+    return request.cookies.get(_pending_name(secure=secure))
+
+
+def _pending_name(*, secure: bool) -> str:
+    return PENDING_COOKIE if secure else LOOPBACK_PENDING_COOKIE
 
 
 def _flow_name(*, secure: bool) -> str:

@@ -35,7 +35,7 @@ from gpuaas_platform.identity.throttle import device_begins, device_fetched, gue
 from gpuaas_platform.identity.tokens import personal_issue
 from gpuaas_platform.identity.users import admitted, home_of
 from gpuaas_platform.kernel.call import Call
-from gpuaas_platform.kernel.caller import Caller, CallerKind
+from gpuaas_platform.kernel.caller import Caller, CallerKind, Place
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.kernel.public_url import public_base
@@ -137,7 +137,8 @@ async def _decide(user_code: str, given: DeviceSignInDecision, work: Work) -> An
             f"This sign-in is {before.status}; begin another one at the terminal.",
         )
     status = DeviceSignInStatus.APPROVED if given.approve else DeviceSignInStatus.DENIED
-    await store.device_write(work.conn, row["id"], status, caller.id)
+    within = None if caller.within is None else caller.within.org_id
+    await store.device_write(work.conn, row["id"], status, caller.id, within)
     after = before.model_copy(update={"status": status})
     detail = {"name": row["name"], "source": row["source"], "approved": given.approve}
     work.audit(
@@ -156,7 +157,8 @@ async def _redeem(hashed: bytes, work: Work) -> Answer[DeviceSignInAnswer]:
     await store.device_write(work.conn, row["id"], DeviceSignInStatus.REDEEMED, user["id"])
     await device_fetched(work.call, work.conn)
     wanted = PersonalTokenCreate(name=row["name"], expires_in_seconds=row["token_seconds"])
-    token = await personal_issue(wanted, None, work)
+    within = None if row["org_id"] is None else Place(row["org_id"])
+    token = await personal_issue(wanted, within, work)
     work.audit(Target("device_sign_in", row["id"], home_of(user), detail={"token_id": token.id}))
     answer = DeviceSignInAnswer(status=DeviceSignInStatus.APPROVED, token=token)
     return Answer(answer, secret=True)

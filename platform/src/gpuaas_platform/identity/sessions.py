@@ -3,6 +3,7 @@
 The session's secret goes into a cookie (`cookies.py`); it is in no body, log, event or audit row.
 """
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -12,13 +13,14 @@ from fastapi import Response
 
 from gpuaas_contract.common import Model, Page
 from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.federation import SignInAccount, SignInChoice
 from gpuaas_contract.identity import SESSION_PREFIX, Session, SignIn
 from gpuaas_contract.ids import Prefix
 from gpuaas_platform.identity.credentials import SECRET_BYTES, secret_hash, secret_make
 from gpuaas_platform.identity.parts import parts_of
 from gpuaas_platform.identity.store import people
 from gpuaas_platform.identity.store import tokens as store
-from gpuaas_platform.identity.throttle import attempt_begin, attempt_succeeded
+from gpuaas_platform.identity.throttle import attempt_begin, attempt_returned, attempt_succeeded
 from gpuaas_platform.identity.users import home_of
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind
@@ -29,6 +31,7 @@ from gpuaas_platform.kernel.work import Answer, Target, Work, mutate, refusal_re
 
 SESSION_CREATE: Final = "identity.session.create"
 _KIND: Final = "session"
+_ACCOUNTS_TRIED: Final = 8
 
 
 class SessionBegun(Model):
@@ -38,27 +41,66 @@ class SessionBegun(Model):
     secret: str
 
 
-async def session_create(call: Call, given: SignIn) -> Response:
-    """Check email and password and begin a session; the answer holds a `SessionBegun`."""
+async def session_create(call: Call, given: SignIn) -> Response | SignInChoice:
+    """Check email and password and begin a session; the answer holds a `SessionBegun`.
+
+    An address may have accounts in several tenants. Which ones is told only to who knows the
+    password of more than one of them, and then as a choice.
+    """
     await attempt_begin(call, given.email)
     passwords = parts_of(call.platform).passwords
-    async with call.db.connection() as conn:
-        user = await people.user_by_email(conn, given.email)
-    stored = None if user is None else user["password_hash"]
-    right = await passwords.verify(stored, given.password)
-    if user is None or stored is None or not right or not _admitted(user):
-        raise await sign_in_refused(call, user, "password")
+    users, right = await _accounts_right(call, given)
+    inside = [user for user in right if _admitted(user)]
+    if not inside:
+        known = right or users
+        target = known[0] if len(known) == 1 else None
+        raise await sign_in_refused(call, target, "password")
+    if len(inside) > 1:
+        async with call.db.connection() as conn:
+            await attempt_returned(call, given.email, conn)
+        return SignInChoice(accounts=[account_offered(user) for user in inside])
+    user = inside[0]
+    stored: str = user["password_hash"]
     rehashed = await passwords.hash(given.password) if passwords.outdated(stored) else None
     person = replace(call, caller=Caller(CallerKind.USER, user["id"], home_of(user), ()))
+    all_right = len(right) == sum(one["password_hash"] is not None for one in users)
     return await mutate(
-        person, SESSION_CREATE, partial(_password_session, given.email, stored, rehashed)
+        person, SESSION_CREATE, partial(_password_session, given.email, stored, rehashed, all_right)
     )
+
+
+async def _accounts_right(call: Call, given: SignIn) -> tuple[list[Record], list[Record]]:
+    """The accounts of an address, and those whose password this is.
+
+    As many passwords are checked for every address as for the one with the most accounts in the
+    installation: the time taken does not tell how many an address has. An address in more tenants
+    than `_ACCOUNTS_TRIED` is tried in those it signed in to last.
+    """
+    passwords = parts_of(call.platform).passwords
+    async with call.db.connection() as conn:
+        users = await people.users_by_email(conn, given.email)
+        most = await people.passwords_at_one_address(conn)
+    wanted = [
+        user
+        for user in users
+        if user["password_hash"] is not None and given.user_id in {None, user["id"]}
+    ][:_ACCOUNTS_TRIED]
+    hashes = [user["password_hash"] for user in wanted]
+    hashes += [None] * (min(most, _ACCOUNTS_TRIED) - len(hashes))
+    verdicts = await asyncio.gather(*(passwords.verify(one, given.password) for one in hashes))
+    right = [user for user, verdict in zip(wanted, verdicts, strict=False) if verdict]
+    return users, right
+
+
+def account_offered(user: Record) -> SignInAccount:
+    """An account as a choice, for who has proved the address or the password."""
+    return SignInAccount(user_id=user["id"], org_id=user["org_id"], org_name=user["home_name"])
 
 
 async def sign_in_refused(call: Call, user: Record | None, method: str) -> PlatformError:
     """Record a failed sign-in; the same answer whatever was wrong."""
     error = PlatformError(ErrorCode.SIGN_IN_FAILED, "Email or password is wrong.")
-    if method != "password":
+    if method == "oidc":
         error = PlatformError(ErrorCode.SIGN_IN_FAILED, "The provider's answer was not accepted.")
     known, place = ("unknown", PLATFORM) if user is None else (user["id"], home_of(user))
     target = Target("user", known, place, detail={"method": method})
@@ -66,8 +108,13 @@ async def sign_in_refused(call: Call, user: Record | None, method: str) -> Platf
     return error
 
 
-async def session_begin(user: Record, method: str, work: Work) -> Answer[SessionBegun]:
-    """Begin a session for somebody who proved who they are."""
+async def session_begin(
+    user: Record, method: str, work: Work, org_id: str | None = None
+) -> Answer[SessionBegun]:
+    """Begin a session for somebody who proved who they are; `org_id` keeps it in one tenant.
+
+    What a tenant's provider says of a person holds in that tenant: a session by it is kept there.
+    """
     settings = work.call.platform.settings
     secret = secret_make(SESSION_PREFIX, work.call.platform.clock.randomness(SECRET_BYTES))
     expires = work.now + timedelta(seconds=settings.session_seconds)
@@ -80,6 +127,7 @@ async def session_begin(user: Record, method: str, work: Work) -> Answer[Session
         expires_at=expires,
         idle_until=min(idle, expires),
         user_id=user["id"],
+        org_id=org_id,
     )
     row = await store.token_insert(work.conn, new)
     await people.signed_in(work.conn, user["id"], work.now)
@@ -110,14 +158,16 @@ async def session_end(session_id: str, work: Work) -> Answer[Session]:
 
 
 async def _password_session(
-    email: str, stored: str, rehashed: str | None, work: Work
+    email: str, stored: str, rehashed: str | None, all_right: bool, work: Work
 ) -> Answer[SessionBegun]:
     user = await people.user_lock(work.conn, work.call.caller.id)
     if user is None or not user["active"] or user["password_hash"] != stored:
         raise PlatformError(ErrorCode.SIGN_IN_FAILED, "Email or password is wrong.")
     if rehashed is not None:
         await people.password_rehash(work.conn, user["id"], rehashed)
-    await attempt_succeeded(work.call, email, work.conn)
+    # The password of one account frees no guesses at another one with the same address.
+    over = attempt_succeeded if all_right else attempt_returned
+    await over(work.call, email, work.conn)
     return await session_begin(user, "password", work)
 
 

@@ -37,6 +37,15 @@ async def attempt_succeeded(call: Call, email: str, conn: Connection) -> None:
     await store.attempt_forgive(conn, _account(email), _address(call))
 
 
+async def attempt_returned(call: Call, email: str, conn: Connection) -> None:
+    """The password was right for some accounts of the address: the others' guesses stay counted.
+
+    Else who has one account at an address could guess the password of another one without end.
+    """
+    await store.attempt_return(conn, _account(email))
+    await store.attempt_return(conn, _address(call))
+
+
 async def device_begins(call: Call) -> None:
     """Count a terminal's sign-in, or refuse it while too many from its address wait."""
     await _counted(call, _subject(b"terminal", call.source), _TERMINALS)

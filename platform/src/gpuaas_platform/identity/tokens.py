@@ -69,7 +69,9 @@ async def personal_create(given: PersonalTokenCreate, work: Work) -> Answer[Pers
     caller = work.call.caller
     if not (caller.token_id or "").startswith(f"{Prefix.SESSION}_"):
         raise Escalation("", "Sign in to make a token; a token cannot make another.")
-    place = None if given.scope is None else await scope_place(work.conn, given.scope)
+    place = caller.within
+    if given.scope is not None:
+        place = await scope_place(work.conn, given.scope)
     if place == PLATFORM:
         raise invalid("/scope", "leave the scope out for a token that is not narrowed to a place")
     if place is not None and not caller.knows(place):

@@ -178,7 +178,8 @@ class Settings(BaseSettings):
         int, Field(ge=60, description="How long an unused browser session lives")
     ] = 8 * 3600
     oidc_issuer: Annotated[
-        str | None, Field(description="OpenID Connect provider to sign in through, by its URL")
+        str | None,
+        Field(description="The operator's OpenID Connect provider to sign in through, by its URL"),
     ] = None
     oidc_client_id: Annotated[
         str | None, Field(description="Id the provider knows the platform by")
@@ -202,6 +203,17 @@ class Settings(BaseSettings):
         bool,
         Field(description="Link people to existing users by addresses not marked as verified"),
     ] = False
+    provider_allowed_networks: Annotated[
+        tuple[IPv4Network | IPv6Network, ...],
+        Field(description="Networks identity providers of tenants may be in though private"),
+    ] = ()
+    dns_servers: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[0-9A-Fa-f.:]+$")], ...],
+        Field(
+            description="Name servers asked for proofs of domains, as address or IPv4:port, as a"
+            " JSON list; without them, those of this machine"
+        ),
+    ] = ()
     bootstrap_admin_email: Annotated[
         str | None,
         Field(description="Administrator to create at start while the platform has none"),

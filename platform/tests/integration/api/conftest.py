@@ -39,6 +39,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         webhook_attempts=1,
         oidc_issuer=CLOSED_PORT,
         oidc_client_id="gpuaas",
+        dns_servers=("127.0.0.1:9",),
     )
 
 

@@ -15,9 +15,9 @@ from tenancy_fixtures import project_make
 
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.events.retention import retention_turn
-from gpuaas_platform.events.target import Guard
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.caller import Place
+from gpuaas_platform.kernel.outbound import Guard
 from gpuaas_platform.kernel.settings import Settings
 
 

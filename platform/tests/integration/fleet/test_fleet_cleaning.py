@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from eventually import eventually
 from fleet_fixtures import HOST_KEY, FleetSite, PaperAgent
-from journal_fixtures import eventually
 from receiver_fixtures import Receiver, receiving
 
 from gpuaas_platform.capacity.holdings import CLEANING_TOPIC

@@ -1,5 +1,6 @@
 """Enrolments and identities: one token, one host; a key signs, and the next takes over."""
 
+import asyncio
 import base64
 import json
 import shlex

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from eventually import eventually
 from fleet_fixtures import HOST_KEY, FleetSite, PaperAgent
-from journal_fixtures import eventually
 from made_machines import Fake, Never, Site
 
 from gpuaas_platform.capacity.providers import PART

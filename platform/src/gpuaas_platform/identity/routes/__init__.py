@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from gpuaas_platform.identity.routes.access import router as access_router
 from gpuaas_platform.identity.routes.accounts import router as accounts_router
 from gpuaas_platform.identity.routes.devices import router as devices_router
+from gpuaas_platform.identity.routes.federation import router as federation_router
 from gpuaas_platform.identity.routes.oidc import router as oidc_router
 from gpuaas_platform.identity.routes.people import router as people_router
 from gpuaas_platform.identity.routes.sign_in import router as sign_in_router
@@ -15,6 +16,7 @@ router = APIRouter(tags=["identity"])
 for part in (
     sign_in_router,
     oidc_router,
+    federation_router,
     devices_router,
     tenants_router,
     users_router,

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from gpuaas_contract.access import Whoami
 from gpuaas_contract.common import Page
+from gpuaas_contract.federation import SignInChoice
 from gpuaas_contract.identity import Session, SignIn
 from gpuaas_platform.identity import sessions, whoami
 from gpuaas_platform.identity.cookies import (
@@ -21,12 +22,24 @@ from gpuaas_platform.kernel.work import mutate
 router = APIRouter()
 
 
-@router.post("/sessions", operation_id="session_create", status_code=201, response_model=Session)
+@router.post(
+    "/sessions",
+    operation_id="session_create",
+    status_code=201,
+    response_model=Session,
+    responses={200: {"model": SignInChoice, "description": "The password is that of several"}},
+)
 async def session_create(call: OpenCallDep, given: SignIn, request: Request) -> Response:
-    """Sign in with email and password; the session goes into a cookie."""
+    """Sign in with email and password; the session goes into a cookie.
+
+    Where the address and the password are those of accounts in several tenants, the answer is a
+    choice with status 200, and nobody is signed in.
+    """
     same_site_require(request)
     secure = browser_secure(call.platform, request)
     begun = await sessions.session_create(call, given)
+    if isinstance(begun, SignInChoice):
+        return Response(begun.model_dump_json(), 200, media_type="application/json")
     return session_answer(call.platform, begun, secure=secure)
 
 

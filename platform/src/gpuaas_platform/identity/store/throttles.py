@@ -49,10 +49,15 @@ async def attempt_count(
 async def attempt_forgive(conn: Connection, account: bytes, address: bytes) -> None:
     """A sign-in succeeded: the account starts over, the address gets its one attempt back."""
     await attempt_forget(conn, account)
+    await attempt_return(conn, address)
+
+
+async def attempt_return(conn: Connection, subject: bytes) -> None:
+    """Give a subject this one attempt back; the others stay counted."""
     await conn.execute(
         "UPDATE sign_in_throttles SET attempts = greatest(attempts - 1, 0),"
         " blocked_until = '-infinity' WHERE subject = $1",
-        address,
+        subject,
     )
 
 
