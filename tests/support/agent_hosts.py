@@ -102,11 +102,15 @@ class Host:
 
     async def access_applied(self, patience: float = PATIENCE) -> None:
         """Until sshd is set up as it should be."""
+        error = ""
 
         async def applied() -> bool:
-            return (await self.agent()).access_applied
+            nonlocal error
+            agent = await self.agent()
+            error = agent.access_error
+            return agent.access_applied
 
-        await eventually(applied, within=patience, what="access is applied")
+        await eventually(applied, within=patience, what=lambda: f"access is applied: {error}")
 
     async def unenrol(self, *, force: bool = False) -> NodeAgent:
         """Let the node go."""

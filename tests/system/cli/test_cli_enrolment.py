@@ -129,12 +129,13 @@ async def joined(site: Site, lab: Lab, machine: Machine) -> None:
 
 async def login(site: Site, name: str) -> Said:
     """What the machine says of itself, as soon as its sshd lets the holder in."""
+    said: list[Said] = []
 
     async def let_in() -> Said | None:
-        said = await typed(site, "ssh", name, "--", "hostname")
-        return said if said.code == 0 else None
+        said.append(await typed(site, "ssh", name, "--", "hostname"))
+        return said[-1] if said[-1].code == 0 else None
 
-    return await eventually(let_in, within=_PATIENCE, what=f"{name} lets its holder in")
+    return await eventually(let_in, within=_PATIENCE, what=lambda: f"{name}: {said[-1].err}")
 
 
 async def typed(site: Site, *words: str) -> Said:
