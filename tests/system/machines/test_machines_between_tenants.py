@@ -8,6 +8,7 @@ from pathlib import Path
 import asyncssh
 import pytest
 from agent_hosts import Host, enrolment_make, held
+from eventually import eventually
 from root_marks import APPENDED, MARK, NAME, PATHS, script, search
 
 from gpuaas_agent.identity import CHALLENGE_NAMESPACE, Keys
@@ -64,12 +65,12 @@ async def refused(ground: Ground, project_id: str, name: str) -> ErrorCode | Non
 
 async def became(ground: Ground, allocation_id: str, wanted: AllocationStatus) -> Allocation:
     """The allocation once it is in this state."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            found = await ground.admin.get(f"/allocations/{allocation_id}", Allocation)
-            if found.status is wanted:
-                return found
-            await asyncio.sleep(0.1)
+
+    async def look() -> Allocation | None:
+        found = await ground.admin.get(f"/allocations/{allocation_id}", Allocation)
+        return found if found.status is wanted else None
+
+    return await eventually(look, within=PATIENCE, what=f"{allocation_id} is {wanted}")
 
 
 @dataclasses.dataclass(frozen=True)
