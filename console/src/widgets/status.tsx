@@ -13,6 +13,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   active: "success",
   abandoned: "stopped",
   agent_absent: "warning",
+  agent_left: "warning",
   cancelled: "stopped",
   checking: "in-progress",
   cleaning: "in-progress",

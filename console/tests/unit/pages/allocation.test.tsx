@@ -88,7 +88,7 @@ it("shows that the machine's agent was taken away, and what to do", async () => 
   };
   platform.on("GET /api/v1/allocations/alloc_1", () => json(200, allocation));
   await drawn(<AllocationPage params={{ allocation_id: "alloc_1" }} />);
-  expect(await screen.findByText("Agent left")).toBeDefined();
+  expect(await screen.findAllByText("Agent left")).toHaveLength(2); // the alert, and the status
   expect(screen.getByText(/took its agent away by force/)).toBeDefined();
   expect(screen.getByText(/Enrol the machine again/)).toBeDefined();
 });

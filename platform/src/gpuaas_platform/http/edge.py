@@ -229,13 +229,14 @@ def traceparent_new() -> str:
 def _limited(headers: Headers, receive: Receive, limit: int) -> Receive:
     """Refuse an announced length that is too large, and count what arrives unannounced."""
     announced = headers.get("content-length", "0")
-    if not announced.isdigit() or int(announced) > limit:
+    if not announced.isdecimal() or int(announced) > limit:
         raise TooLarge(limit)
-    parts: list[bytes] | None = [] if "json" in headers.get("content-type", "") else None
+    kept = "json" in headers.get("content-type", "").lower() and limit != PART_BYTES_MAX
+    parts: list[bytes] | None = [] if kept else None
     total = 0
 
     async def counted() -> Message:
-        nonlocal total
+        nonlocal parts, total
         message = await receive()
         body = message.get("body", b"")
         total += len(body)
@@ -244,7 +245,8 @@ def _limited(headers: Headers, receive: Receive, limit: int) -> Receive:
         if parts is not None:
             parts.append(body)
             if not message.get("more_body", False):
-                _depth_require(b"".join(parts))
+                whole, parts = b"".join(parts), None
+                _depth_require(whole)
         return message
 
     return counted

@@ -57,6 +57,14 @@ async def test_deeply_nested_settings_are_refused(
     assert (answer.status_code, answer.json()["detail"]) == (422, TOO_DEEP)
 
 
+async def test_a_media_type_in_capitals_is_held_to_it_too(
+    client: httpx2.AsyncClient, admin: dict[str, str]
+) -> None:
+    headers = admin | {"Content-Type": "application/JSON; charset=utf-8"}
+    answer = await client.post("/regions", content=nested(500), headers=headers)
+    assert (answer.status_code, answer.json()["detail"]) == (422, TOO_DEEP)
+
+
 async def test_nesting_is_counted_outside_of_strings_and_across_pieces(
     client: httpx2.AsyncClient, admin: dict[str, str]
 ) -> None:
