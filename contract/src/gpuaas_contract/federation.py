@@ -64,7 +64,7 @@ class IdentityProvider(Model):
     trust_email: Annotated[
         bool, Field(description="Its addresses count as proved though not marked as verified")
     ]
-    active: Annotated[bool, Field(description="False: nobody signs in through it")]
+    active: Annotated[bool, Field(description="False: it signs no one in")]
     state: ProviderState
     next_action: Annotated[
         ProviderAction | None, Field(description="What makes it ready; null when it is")
@@ -134,9 +134,9 @@ class IdentityProviderUpdate(Input):
         bool | None,
         Field(description="Take its addresses as proved though it does not mark them as verified"),
     ] = None
-    active: Annotated[
-        bool | None, Field(description="False: nobody signs in through it, from now on")
-    ] = None
+    active: Annotated[bool | None, Field(description="False: it signs no one in from now on")] = (
+        None
+    )
 
 
 class DomainState(StrEnum):
@@ -186,7 +186,7 @@ class TenantDomainCreate(Input):
         Field(
             min_length=3,
             max_length=253,
-            description="What stands after the @ of addresses",
+            description="The part of addresses after the @",
             examples=["example.org"],
         ),
     ]
@@ -213,7 +213,7 @@ class SignInAccount(Model):
 
 
 class SignInChoice(Model):
-    """More than one account fits: sign in again and name one as `user_id`. Nobody is signed in."""
+    """More than one account fits and no session begins: sign in again with a `user_id`."""
 
     accounts: list[SignInAccount]
 

@@ -134,7 +134,7 @@ function Confirm({ pending, account, sending, complete }: ConfirmProps) {
           Link and sign in
         </Button>
         <Box color="text-body-secondary">
-          If you do not know it, somebody else may. Remove the password: every session and token of
+          If you do not know it, another person may. Remove the password: every session and token of
           the account ends.
         </Box>
         <Button

@@ -78,7 +78,7 @@ function ClaimDomain({ orgId, onClose }: ClaimDomainProps) {
             type: "string",
             minLength: 3,
             maxLength: 253,
-            "x-help": "What stands after the @ of addresses. It covers no subdomains.",
+            "x-help": "The part of addresses after the @. It covers no subdomains.",
           },
         },
         "domain",

@@ -86,7 +86,7 @@ const PROVIDER = objectOf(
       type: "boolean",
       default: false,
       "x-help":
-        "For a provider that never marks addresses as verified, and lets nobody choose one.",
+        "For a provider that never marks addresses as verified, and lets no one choose their own.",
     },
   },
   "name",
@@ -132,7 +132,11 @@ function AddProvider({ orgId, onClose }: AddProviderProps) {
 }
 
 const WORDS = {
-  stop: { title: "Stop sign-in through", submit: "Stop", text: "Nobody signs in through it." },
+  stop: {
+    title: "Stop sign-in through",
+    submit: "Stop",
+    text: "It signs no one in until it is allowed again.",
+  },
   start: { title: "Allow sign-in through", submit: "Allow", text: "People sign in through it." },
   check: {
     title: "Check",

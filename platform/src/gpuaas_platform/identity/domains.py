@@ -1,6 +1,6 @@
 """Rules of tenants' domains: claimed by a DNS record, or given by the operator's decision.
 
-Any tenant may ask for a domain, and is not told who else does; one tenant has it. A claim covers
+Any tenant may ask for a domain and does not see who else does; one tenant has it. A claim covers
 that domain alone, no subdomain. What it gives: the tenant's provider, and the operator's, may make
 and link accounts of the tenant for addresses of the domain.
 """
@@ -143,8 +143,8 @@ async def _given(row: Record, proof: DomainProof, reason: str, work: Work) -> An
     work.audit(
         Target("tenant_domain", after.id, place, before, after, reason=reason, detail=detail)
     )
-    told = {**_told(after), "proof": str(proof), "reason": reason}
-    work.emit(Happened("identity.domain.verified", after.id, place, told))
+    data = {**_told(after), "proof": str(proof), "reason": reason}
+    work.emit(Happened("identity.domain.verified", after.id, place, data))
     return Answer(after)
 
 

@@ -17,7 +17,7 @@ _DOMAIN_MAX: Final = 253
 
 
 class Link(StrEnum):
-    """How an account stands to the person at the provider."""
+    """Whether an account is linked to the person at the provider."""
 
     NONE = "none"
     THIS_PERSON = "this_person"
@@ -54,7 +54,7 @@ def accounts_opened(proof: Proof, accounts: Iterable[Account]) -> list[Account]:
 def password_needed(account: Account) -> bool:
     """Whether to link the account takes its password, or the end of that password.
 
-    Somebody else may have set it: who knows it would still come in.
+    Another person may have set it, and could still sign in with it.
     """
     return account.has_password and account.link is not Link.THIS_PERSON
 

@@ -253,7 +253,7 @@ async def _link(entry: Entry, held: Record, work: Work) -> None:
 
 
 async def _password_end(held: Record, work: Work) -> None:
-    """Remove a password that somebody else may know, and end all that was begun with it."""
+    """Remove a password that another person may know, and end all that was begun with it."""
     place = home_of(held)
     await people.password_remove(work.conn, held["id"])
     await tokens.tokens_end(work.conn, held["id"], work.now)

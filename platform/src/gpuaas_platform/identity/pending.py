@@ -1,7 +1,7 @@
 """A sign-in at a provider that waits for the person: which account, and its password once.
 
 Only the browser that signed in at the provider sees it, by its cookie: the accounts it names are
-told to nobody who has not proved the address.
+shown only to a person who has proved the address.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """Rules of tenants' identity providers: who sets them up, what they need, how they are used.
 
-A provider signs people in to accounts of its tenant, so whoever sets one up could act as any of
-them: it takes all that a tenant's administrator may do there, as a password set for somebody does.
+A provider signs people in to accounts of its tenant, so the person who sets one up could act as any
+of them. This takes all that a tenant's administrator may do there, as setting a password does.
 """
 
 from collections import OrderedDict
@@ -151,7 +151,7 @@ async def provider_read(call: Call, provider_id: str) -> IdentityProvider:
 async def provider_update(
     provider_id: str, given: IdentityProviderUpdate, keyring: Keyring, work: Work
 ) -> Answer[IdentityProvider]:
-    """Change a provider; an inactive one lets nobody in from now on."""
+    """Change a provider; an inactive one signs no one in from now on."""
     row = await store.provider_lock(work.conn, provider_id)
     if row is None:
         raise not_found("identity provider", provider_id)

@@ -66,7 +66,7 @@ async def identity_provider_read(
 async def identity_provider_update(
     call: CallDep, provider_id: str, given: IdentityProviderUpdate
 ) -> Response:
-    """Change an identity provider, or let nobody in through it."""
+    """Change an identity provider, or stop sign-in through it."""
     keyring = await keyring_of(call.platform)
     handler = partial(providers.provider_update, provider_id, given, keyring)
     return await mutate(call, "identity.provider.update", handler)

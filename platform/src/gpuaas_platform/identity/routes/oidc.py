@@ -68,7 +68,7 @@ ProviderId = Annotated[
 
 @router.get("/auth/methods", operation_id="auth_methods_read")
 async def auth_methods_read(call: OpenCallDep, provider: ProviderId = None) -> AuthMethods:
-    """Tell the ways to sign in here; a tenant's provider is told of by its id alone."""
+    """Show the ways to sign in here; a tenant's provider is shown by its id alone."""
     try:
         found = await provider_find(call.platform, provider)
     except PlatformError as error:
