@@ -325,23 +325,19 @@ async def test_a_target_inside_is_refused(admin: Admin, project: Place, url: str
     assert refused["errors"][0]["pointer"] == "/url"
 
 
-@pytest.mark.parametrize("leads_to", ["10.1.2.3", "127.0.0.1", None], ids=["in", "closed", "none"])
+@pytest.mark.parametrize("to", ["10.1.2.3", "127.0.0.1", None], ids=["in", "closed", "none"])
 async def test_a_target_that_cannot_be_reached_tells_nothing_of_the_network_inside(
-    platform: Platform,
-    admin: Admin,
-    project: Place,
-    monkeypatch: pytest.MonkeyPatch,
-    leads_to: str | None,
+    platform: Platform, admin: Admin, project: Place, monkeypatch: pytest.MonkeyPatch, to: Any
 ) -> None:
     """A name that leads inside, one whose port is closed and one that is unknown fail alike."""
     made = await admin.hook(project, "https://receiver.example/hook", filter={"types": ["apps"]})
 
     async def rebound(*_: Any, **__: Any) -> list[Any]:
-        if leads_to is None:
+        if to is None:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (leads_to, 9))]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (to, 9))]
 
-    if leads_to == "127.0.0.1":  # the port alone is in the way
+    if to == "127.0.0.1":  # the port alone is in the way
         monkeypatch.setattr(Guard, "allows", lambda *_, **__: True)
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", rebound)
     await happen(platform, project)
