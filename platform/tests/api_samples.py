@@ -17,6 +17,15 @@ _PLAIN: Mapping[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "null
 
 
 @dataclass(frozen=True)
+class Answer:
+    """One answer of an operation that is no problem; `kind` is empty where it has no body."""
+
+    status: int
+    kind: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Operation:
     """One operation of the contract."""
 
@@ -26,8 +35,7 @@ class Operation:
     path: str
     parameters: tuple[Mapping[str, Any], ...]
     body: tuple[str, Mapping[str, Any]] | None
-    status: int
-    answer: tuple[str, Mapping[str, Any]] | None
+    answers: tuple[Answer, ...]
 
     def given(self, place: str) -> dict[str, Any]:
         """Values of the parameters in the path, or of those the query requires."""
@@ -98,7 +106,11 @@ class Contract:
             for one in said.get("parameters", ())
         ]
         content = said.get("requestBody", {}).get("content", {})
-        status, answer = next(one for one in said["responses"].items() if one[0] != "default")
+        answers = []
+        for status, answer in said["responses"].items():
+            if status != "default":
+                kind, schema = _first(answer.get("content", {})) or ("", {})
+                answers.append(Answer(int(status), kind, schema))
         return Operation(
             id=said["operationId"],
             tag=said["tags"][0],
@@ -106,8 +118,7 @@ class Contract:
             path=path,
             parameters=tuple(parameters),
             body=_first(content),
-            status=int(status),
-            answer=_first(answer.get("content", {})),
+            answers=tuple(answers),
         )
 
 

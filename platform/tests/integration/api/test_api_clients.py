@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 import httpx
 import pytest
-from api_samples import JSON, Contract, Operation
+from api_samples import JSON, Answer, Contract, Operation
 from platform_calls import bearer
 from tenancy_fixtures import project_make
 
@@ -77,6 +77,7 @@ class _Recorded:
     def __init__(self, contract: Contract, operation: Operation) -> None:
         self._contract = contract
         self._operation = operation
+        self.answer = operation.answers[0]
         self.problem = False
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -89,12 +90,13 @@ class _Recorded:
         if self.problem:
             problem = self._contract.sample({"$ref": "#/components/schemas/Problem"})
             return httpx.Response(422, json=problem)
-        if operation.answer is None:
-            return httpx.Response(operation.status)
-        kind, schema = operation.answer
-        if kind == JSON:
-            return httpx.Response(operation.status, json=self._contract.sample(schema))
-        return httpx.Response(operation.status, content=BYTES, headers={"Content-Type": kind})
+        answer = self.answer
+        if not answer.kind:
+            return httpx.Response(answer.status)
+        if answer.kind == JSON:
+            return httpx.Response(answer.status, json=self._contract.sample(answer.schema))
+        headers = {"Content-Type": answer.kind}
+        return httpx.Response(answer.status, content=BYTES, headers=headers)
 
 
 def _matches(template: str, path: str) -> bool:
@@ -114,13 +116,14 @@ def test_a_python_client_calls_every_operation_and_reads_every_answer(
         )
         call = _generated(f"api.{operation.tag}.{operation.id}").sync_detailed
         given = _arguments(contract, operation, call)
-        answer = call(client=client, **given)
-        assert answer.status_code == operation.status, operation.id
-        if operation.answer is not None and operation.answer[0] == JSON:
-            expected = contract.sample(operation.answer[1])
-            assert _plain(answer.parsed) == expected, operation.id
-        elif operation.answer is not None:
-            assert answer.content == BYTES, operation.id
+        for expected in operation.answers:
+            recorded.answer = expected
+            answer = call(client=client, **given)
+            assert answer.status_code == expected.status, operation.id
+            if expected.kind == JSON:
+                assert _plain(answer.parsed) == contract.sample(expected.schema), operation.id
+            elif expected.kind:
+                assert answer.content == BYTES, operation.id
         recorded.problem = True
         refused = call(client=client, **given)
         assert refused.parsed.to_dict()["code"] == "invalid_request", operation.id
@@ -206,7 +209,7 @@ def test_a_typescript_client_calls_every_operation_and_reads_every_answer(
         "--types", "node", "calls.ts", folder=tmp_path,
     )  # fmt: skip
     said = _run(node, "calls.ts", folder=tmp_path)
-    assert said.split() == [operation.id for operation in contract.operations()]
+    assert said.split() == [one.id for one in contract.operations() for _ in one.answers]
 
 
 def _run(*words: object, folder: Path) -> str:
@@ -236,10 +239,15 @@ const client: Client<paths> = createClient<paths>({
 
 def _typescript(contract: Contract) -> str:
     """A program that makes every call with typed values and compares what it reads."""
-    return _HEAD + "\n".join(_call(contract, one) for one in contract.operations())
+    calls = [
+        _call(contract, operation, answer)
+        for operation in contract.operations()
+        for answer in operation.answers
+    ]
+    return _HEAD + "\n".join(calls)
 
 
-def _call(contract: Contract, operation: Operation) -> str:
+def _call(contract: Contract, operation: Operation, answer: Answer) -> str:
     params = {
         place: {name: contract.sample(one["schema"]) for name, one in found.items()}
         for place in ("path", "query", "header")
@@ -250,21 +258,24 @@ def _call(contract: Contract, operation: Operation) -> str:
         kind, schema = operation.body
         value = json.dumps(contract.sample(schema)) if kind == JSON else '"" as never'
         options.append(f"body: {value}")
-    kind, schema = operation.answer or ("", {})
-    body = contract.sample(schema) if kind == JSON else None
-    if kind != JSON:
+    json_answer = answer.kind == JSON
+    body = contract.sample(answer.schema) if json_answer else None
+    if not json_answer:
         options.append('parseAs: "text"')
-    reply = {"status": operation.status, "kind": kind, "body": None}
-    if operation.answer is not None:
-        reply["body"] = json.dumps(body) if kind == JSON else BYTES.decode()
-    name = schema.get("$ref", "").rpartition("/")[2]
-    wanted = f'Types["{name}"] | undefined' if name else "unknown"
-    read = "" if kind != JSON else f"  deepStrictEqual(read, {json.dumps(body)});\n"
+    reply = {"status": answer.status, "kind": answer.kind, "body": None}
+    if answer.kind:
+        reply["body"] = json.dumps(body) if json_answer else BYTES.decode()
+    field = "data" if answer.status < 300 else "error"  # 503 of the readiness check, redirects
+    good = [one for one in operation.answers if one.status < 300 and field == "data"]
+    names = [one.schema.get("$ref", "").rpartition("/")[2] for one in good]
+    wanted = " | ".join([f'Types["{name}"]' for name in names] + ["undefined"])
+    wanted = wanted if names and all(names) else "unknown"
+    read = f"  deepStrictEqual(read, {json.dumps(body)});\n" if json_answer else ""
     return (
         f"{{\n  answer = {json.dumps(reply)};\n"
-        f"  const {{ data }} = await client.{operation.method}"
+        f"  const {{ {field} }} = await client.{operation.method}"
         f'("{operation.path}", {{ {", ".join(options)} }});\n'
-        f"  const read: {wanted} = data;\n{read}"
+        f"  const read: {wanted} = {field};\n{read}"
         f'  void read;\n  console.log("{operation.id}");\n}}'
     )
 
