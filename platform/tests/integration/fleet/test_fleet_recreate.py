@@ -27,11 +27,7 @@ class Made:
         async def there() -> bool:
             page = await self.fleet.get("/cleanings", self.site.root, node_id=self.agent.node_id)
             found[:] = page["items"][:1]
-            if found and found[0]["status"] in statuses:
-                return True
-            self.site.clock.advance(seconds=61)
-            self.site.platform.signals.send(("capacity.orders",))
-            return False
+            return bool(found) and found[0]["status"] in statuses
 
         await eventually(there)
         return found[0]
