@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuaas_agent.files import Owner, file_put, folder_make, json_get, json_put
+from gpuaas_agent.listeners import listener_renewed, listeners
 from gpuaas_agent.places import Places
 from gpuaas_agent.programs import ProgramFailed, program_run
 from gpuaas_agent.sessions import sessions_end
@@ -26,6 +27,8 @@ _SETTINGS = {
 _SSHD_RUN = Path("/run/sshd")
 _REPLICAS_DIFFER = timedelta(seconds=30)
 _UNITS = ("ssh.service", "sshd.service")
+_SOCKET = "ssh.socket"
+_RELOAD_SECONDS = 5.0
 
 
 class AccessFailed(Exception):
@@ -174,10 +177,20 @@ def _ours(places: Places, name: str) -> str:
 
 
 def _reload() -> None:
-    """Let the running sshd read its settings; sessions that are open stay open."""
-    listed = program_run(["systemctl", "list-units", "--all", "--plain", "--no-legend", *_UNITS])
-    for line in listed.decode().splitlines():
-        unit, _loaded, active = line.split()[:3]
-        if active == "active":
-            program_run(["systemctl", "reload", unit])
-            return
+    """Let the running sshd read its settings; sessions that are open stay open.
+
+    It takes no connections for a moment while it begins anew, so its new socket is waited for:
+    access that is reported as applied can be used. A socket of systemd's is there all the time.
+    """
+    units = (*_UNITS, _SOCKET)
+    listed = program_run(["systemctl", "list-units", "--all", "--plain", "--no-legend", *units])
+    lines = (line.split()[:3] for line in listed.decode().splitlines())
+    active = [unit for unit, _loaded, state in lines if state == "active"]
+    running = [unit for unit in active if unit != _SOCKET]
+    if not running:
+        return
+    port = int(_effective().get("port", "22"))
+    before = listeners(port)
+    program_run(["systemctl", "reload", running[0]])
+    if _SOCKET not in active:
+        listener_renewed(port, before, _RELOAD_SECONDS)
