@@ -26,6 +26,7 @@ LOOPBACK_OIDC_COOKIE: Final = "gpuaas_oidc"
 PASSWORD_MIN: Final = 12
 PASSWORD_MAX: Final = 256
 DAY: Final = 86_400
+TOKEN_MAX: Final = 730 * DAY
 
 Identifier = Annotated[str, Field(min_length=1, max_length=64)]
 DisplayName = Annotated[str, Field(min_length=1, max_length=200)]
@@ -191,6 +192,13 @@ class PasswordSet(Input):
             description="The present one; needed to change one's own",
         ),
     ] = None
+    end_tokens: Annotated[
+        bool,
+        Field(
+            description="Personal tokens end too. False keeps them, and is refused when the"
+            " password is somebody else's"
+        ),
+    ] = True
 
 
 class ServiceAccount(Model):
@@ -341,7 +349,7 @@ class PersonalToken(Model):
     created_at: datetime
     expires_at: datetime
     revoked_at: datetime | None
-    last_used_at: datetime | None
+    last_used_at: Annotated[datetime | None, Field(description="Exact to a minute")]
 
 
 class PersonalTokenCreate(Input):
@@ -349,8 +357,14 @@ class PersonalTokenCreate(Input):
 
     name: Annotated[str, Field(min_length=1, max_length=100, description="Tells your tokens apart")]
     expires_in_seconds: Annotated[
-        int, Field(ge=60, le=365 * DAY, description="How long it works; 30 days unless said")
-    ] = 30 * DAY
+        int | None,
+        Field(
+            ge=60,
+            le=TOKEN_MAX,
+            description="How long it works; the platform's settings say the longest, and what"
+            " holds when left out",
+        ),
+    ] = None
     permissions: Annotated[
         list[Permission] | None,
         Field(min_length=1, max_length=200, description="Only these; all of yours when left out"),
@@ -393,7 +407,16 @@ class Session(Model):
     created_at: datetime
     expires_at: datetime
     idle_until: Annotated[datetime, Field(description="It ends then, unless it is used before")]
+    last_used_at: Annotated[datetime | None, Field(description="Exact to a minute")] = None
+    source: Annotated[str | None, Field(description="Address the person signed in from")] = None
     current: Annotated[bool, Field(description="It is the one that asks")] = False
+
+
+class CredentialsEnded(Model):
+    """How many sessions and personal tokens ended; those that had ended before do not count."""
+
+    sessions: int
+    tokens: int
 
 
 class OidcMethod(Model):

@@ -16,6 +16,7 @@ from gpuaas_platform.identity.groups import groups_apply
 from gpuaas_platform.identity.oidc import Person, Provider, TokenRefused
 from gpuaas_platform.identity.oidc_flow import FLOW_BYTES, Flow, flow_begin
 from gpuaas_platform.identity.parts import parts_of
+from gpuaas_platform.identity.revocation import home_of
 from gpuaas_platform.identity.sessions import (
     SESSION_CREATE,
     SessionBegun,
@@ -23,7 +24,7 @@ from gpuaas_platform.identity.sessions import (
     sign_in_refused,
 )
 from gpuaas_platform.identity.store import groups, people
-from gpuaas_platform.identity.users import admitted, home_of
+from gpuaas_platform.identity.users import admitted
 from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind, Place
 from gpuaas_platform.kernel.database import Connection, Record

@@ -16,10 +16,10 @@ from gpuaas_contract.identity import SESSION_PREFIX, Session, SignIn
 from gpuaas_contract.ids import Prefix
 from gpuaas_platform.identity.credentials import SECRET_BYTES, secret_hash, secret_make
 from gpuaas_platform.identity.parts import parts_of
+from gpuaas_platform.identity.revocation import ending_require, home_of, owner_require
 from gpuaas_platform.identity.store import people
 from gpuaas_platform.identity.store import tokens as store
 from gpuaas_platform.identity.throttle import attempt_begin, attempt_succeeded
-from gpuaas_platform.identity.users import home_of
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind
 from gpuaas_platform.kernel.database import Record
@@ -80,6 +80,8 @@ async def session_begin(user: Record, method: str, work: Work) -> Answer[Session
         expires_at=expires,
         idle_until=min(idle, expires),
         user_id=user["id"],
+        source=work.call.source,
+        method=method,
     )
     row = await store.token_insert(work.conn, new)
     await people.signed_in(work.conn, user["id"], work.now)
@@ -88,24 +90,29 @@ async def session_begin(user: Record, method: str, work: Work) -> Answer[Session
     return Answer(SessionBegun(session=_session(row, new.id), secret=secret), 201, secret=True)
 
 
-async def session_list(call: Call, cursor: str | None, limit: int) -> Page[Session]:
-    """The caller's own sessions that have not ended."""
+async def session_list(call: Call, user_id: str, cursor: str | None, limit: int) -> Page[Session]:
+    """A person's sessions that have not ended: one's own, or of somebody one may read about."""
+    await owner_require(call, user_id)
     now = call.platform.clock.now()
-    wanted = store.TokenFilter(call.caller.id, _KIND, now, cursor_decode(cursor), limit + 1)
+    wanted = store.TokenFilter(user_id, _KIND, now, cursor_decode(cursor), limit + 1)
     async with call.db.connection() as conn:
         rows = await store.tokens_page(conn, wanted)
     sessions = [_session(row, call.caller.token_id) for row in rows]
     return page_of(sessions, limit, lambda session: session.id)
 
 
-async def session_end(session_id: str, work: Work) -> Answer[Session]:
-    """End one of the caller's own sessions, or the one the request came with (`current`)."""
+async def session_end(user_id: str, session_id: str, work: Work) -> Answer[Session]:
+    """End a person's session: one's own, or of somebody one manages.
+
+    `current` is the one the request came with.
+    """
     wanted = (work.call.caller.token_id or "") if session_id == "current" else session_id
+    place = await ending_require(user_id, wanted, work)
     row = await store.token_lock(work.conn, wanted, _KIND)
-    if row is None or row["user_id"] != work.call.caller.id:
+    if row is None or row["user_id"] != user_id:
         raise not_found("session", session_id)
     await store.token_revoke(work.conn, wanted, work.now)
-    work.audit(Target("session", wanted, work.call.caller.home))
+    work.audit(Target("session", wanted, place))
     return Answer(None, 204)
 
 
@@ -132,5 +139,7 @@ def _session(row: Record, current: str | None) -> Session:
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         idle_until=row["idle_until"],
+        last_used_at=row["last_used_at"],
+        source=row["source"],
         current=row["id"] == current,
     )

@@ -16,6 +16,7 @@ from gpuaas_platform.identity.administrators import admin_remains
 from gpuaas_platform.identity.parts import parts_of
 from gpuaas_platform.identity.people import person_changed
 from gpuaas_platform.identity.places import tenant_place
+from gpuaas_platform.identity.revocation import credentials_end, home_of, in_session
 from gpuaas_platform.identity.rules import (
     Escalation,
     role_grants,
@@ -122,6 +123,8 @@ async def user_update(user_id: str, given: UserUpdate, work: Work) -> Answer[Use
     if before.active != after.active:
         kind = "activated" if after.active else "deactivated"
         await person_changed(user_id, after.active, work)
+        if not after.active:
+            await credentials_end(row, tokens.Ending(user_id, work.now), work)
     work.emit(Happened(f"identity.user.{kind}", user_id, place, _told(after)))
     return Answer(after, 200, etag_headers(after.revision))
 
@@ -139,19 +142,25 @@ async def password_prepare(call: Call, user_id: str, given: PasswordSet) -> str 
     return await password_hash(call, given.password, "" if row is None else row["email"])
 
 
-async def password_set(user_id: str, hashed: str | None, work: Work) -> Answer[User]:
-    """Give a person a new password and end their other sessions."""
+async def password_set(
+    user_id: str, hashed: str | None, end_tokens: bool, work: Work
+) -> Answer[User]:
+    """Give a person a new password; end their other sessions, and their tokens unless kept."""
     row = await store.user_lock(work.conn, user_id)
     if row is None or hashed is None:
         raise not_found("user", user_id)
     place = home_of(row)
-    if user_id != work.call.caller.id:
+    own = user_id == work.call.caller.id
+    if not own:
         work.require(Permission.USER_MANAGE, place)
         await stand_in_for(user_id, work)
+        if not end_tokens:
+            raise invalid("/end_tokens", "tokens of others always end with their password")
     await store.password_write(work.conn, user_id, hashed)
-    keep = work.call.caller.token_id if user_id == work.call.caller.id else None
-    await tokens.sessions_end(work.conn, user_id, work.now, keep)
-    work.audit(Target("user", user_id, place))
+    keep = work.call.caller.token_id if own else None
+    ending = tokens.Ending(user_id, work.now, keep, end_tokens)
+    ended = await credentials_end(row, ending, work)
+    work.audit(Target("user", user_id, place, detail=ended.model_dump()))
     work.emit(Happened("identity.user.password_changed", user_id, place, {}))
     return Answer(None, 204)
 
@@ -168,11 +177,6 @@ async def stand_in_for(principal_id: str, work: Work) -> None:
         )
     ]
     stand_in_require(work.call.caller, held)
-
-
-def home_of(row: Record) -> Place:
-    """Who manages a user: the platform, or a tenant."""
-    return PLATFORM if row["org_id"] is None else Place(row["org_id"])
 
 
 async def admitted(conn: Connection, row: Record) -> bool:
@@ -210,7 +214,7 @@ async def _in_reach(call: Call, conn: Connection, user_id: str) -> bool:
 
 async def _own_password_check(call: Call, given: PasswordSet) -> None:
     """One's own new password needs the present one, and a session (not a script's token)."""
-    if not (call.caller.token_id or "").startswith(f"{Prefix.SESSION}_"):
+    if not in_session(call.caller):
         raise Escalation("", "Sign in with your password to change it.")
     async with call.db.connection() as conn:
         row = await store.user_read(conn, call.caller.id)

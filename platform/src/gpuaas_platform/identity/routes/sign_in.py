@@ -33,13 +33,13 @@ async def session_create(call: OpenCallDep, given: SignIn, request: Request) -> 
 @router.get("/sessions", operation_id="session_list")
 async def session_list(call: CallDep, cursor: Cursor = None, limit: Limit = 50) -> Page[Session]:
     """List the caller's own sessions."""
-    return await sessions.session_list(call, cursor, limit)
+    return await sessions.session_list(call, call.caller.id, cursor, limit)
 
 
 @router.delete("/sessions/{session_id}", operation_id="session_end", status_code=204)
 async def session_end(call: CallDep, session_id: str, request: Request) -> Response:
     """End one of the caller's own sessions; `current` is the one the request came with."""
-    handler = partial(sessions.session_end, session_id)
+    handler = partial(sessions.session_end, call.caller.id, session_id)
     answer = await mutate(call, "identity.session.end", handler)
     if session_id in {"current", call.caller.token_id}:
         session_cookies_clear(answer, secure=browser_secure(call.platform, request))
