@@ -82,6 +82,8 @@ _IDENTITY: Final[dict[str, Case]] = {
     "session_list": _OWN,
     "session_end": _OWN,
     "session_end_all": Case(At.OWN, why="only within a session"),
+    "sign_in_failure_list": _OWN,
+    "user_sign_in_failure_list": _TENANT,
     "user_session_list": _TENANT,
     "user_session_end": Case(At.TENANT, params={"session_id": "member_session_id"}),
     "user_session_end_all": Case(At.TENANT, query={"tokens": "false"}),

@@ -22,6 +22,8 @@ SESSION_COOKIE: Final = "__Host-gpuaas_session"
 LOOPBACK_SESSION_COOKIE: Final = "gpuaas_session"
 CSRF_COOKIE: Final = headers.CSRF_COOKIE
 OIDC_COOKIE: Final = "__Host-gpuaas_oidc"
+DEVICE_COOKIE: Final = "__Host-gpuaas_device"
+LOOPBACK_DEVICE_COOKIE: Final = "gpuaas_device"
 LOOPBACK_OIDC_COOKIE: Final = "gpuaas_oidc"
 PASSWORD_MIN: Final = 12
 PASSWORD_MAX: Final = 256
@@ -410,6 +412,16 @@ class Session(Model):
     last_used_at: Annotated[datetime | None, Field(description="Exact to a minute")] = None
     source: Annotated[str | None, Field(description="Address the person signed in from")] = None
     current: Annotated[bool, Field(description="It is the one that asks")] = False
+
+
+class SignInFailure(Model):
+    """Failed sign-ins to an account with a wrong password, from one address."""
+
+    id: str
+    source: Annotated[str, Field(description="Address they came from")]
+    attempts: int
+    first_at: datetime
+    last_at: datetime
 
 
 class CredentialsEnded(Model):

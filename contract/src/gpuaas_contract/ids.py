@@ -26,6 +26,7 @@ class Prefix(StrEnum):
     TOKEN = "tok"
     SESSION = "sess"
     DEVICE_SIGN_IN = "dsi"
+    SIGN_IN_FAILURE = "sif"
     ROLE = "role"
     BINDING = "bind"
     GROUP_MAPPING = "gmap"

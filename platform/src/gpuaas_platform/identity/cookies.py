@@ -10,12 +10,15 @@ from fastapi import Request, Response
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.identity import (
     CSRF_COOKIE,
+    DEVICE_COOKIE,
+    LOOPBACK_DEVICE_COOKIE,
     LOOPBACK_OIDC_COOKIE,
     LOOPBACK_SESSION_COOKIE,
     OIDC_COOKIE,
     SESSION_COOKIE,
 )
 from gpuaas_platform.identity.credentials import csrf_token
+from gpuaas_platform.identity.known_devices import DEVICE_SECONDS
 from gpuaas_platform.identity.sessions import SessionBegun
 from gpuaas_platform.kernel.call import Platform, source_of
 from gpuaas_platform.kernel.problems import PlatformError
@@ -62,7 +65,21 @@ def session_answer(platform: Platform, begun: Response, *, secure: bool) -> Resp
         told.session.model_dump_json(), begun.status_code, headers, "application/json"
     )
     session_cookies_set(answer, told.secret, platform.settings.session_seconds, secure=secure)
+    if told.device is not None:
+        answer.set_cookie(
+            _device_name(secure=secure), told.device, max_age=DEVICE_SECONDS, path="/",
+            secure=secure, httponly=True, samesite="lax",
+        )  # fmt: skip
     return answer
+
+
+def device_cookie_of(request: Request, *, secure: bool) -> str | None:
+    """What this browser holds since somebody signed in in it; it stays when they sign out."""
+    return request.cookies.get(_device_name(secure=secure))
+
+
+def _device_name(*, secure: bool) -> str:
+    return DEVICE_COOKIE if secure else LOOPBACK_DEVICE_COOKIE
 
 
 def session_cookies_set(response: Response, secret: str, seconds: int, *, secure: bool) -> None:

@@ -13,12 +13,13 @@ from gpuaas_platform.identity.oidc import Provider
 from gpuaas_platform.identity.parts import Parts, parts_keep
 from gpuaas_platform.identity.passwords import Passwords
 from gpuaas_platform.identity.resolving import Resolver
-from gpuaas_platform.identity.store import devices, throttles, tokens
+from gpuaas_platform.identity.store import devices, failures, throttles, tokens
 from gpuaas_platform.identity.throttle import QUIET
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.loops import Loop, loop_running
 
 _REMEMBER_ENDED: Final = timedelta(days=1)
+_REMEMBER_FAILURES: Final = timedelta(days=30)
 _SWEEP_SECONDS: Final = 600.0
 _PROVIDER_SECONDS: Final = 10.0
 
@@ -44,3 +45,4 @@ async def _sweep(platform: Platform) -> None:
         await tokens.tokens_sweep(conn, now - _REMEMBER_ENDED)
         await devices.devices_sweep(conn, now - _REMEMBER_ENDED)
         await throttles.throttles_sweep(conn, now - QUIET)
+        await failures.failures_sweep(conn, now - _REMEMBER_FAILURES)

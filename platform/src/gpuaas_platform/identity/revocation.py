@@ -4,16 +4,18 @@ Rules that end many at once (a new password, a disabled account) call `credentia
 their own transaction.
 """
 
+from gpuaas_contract.common import Page
 from gpuaas_contract.errors import ErrorCode
-from gpuaas_contract.identity import CredentialsEnded
+from gpuaas_contract.identity import CredentialsEnded, SignInFailure
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.identity.rules import Escalation
-from gpuaas_platform.identity.store import devices, people
+from gpuaas_platform.identity.store import devices, failures, people
 from gpuaas_platform.identity.store import tokens as store
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, Place
 from gpuaas_platform.kernel.database import Record
+from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 
@@ -47,6 +49,16 @@ async def session_end_all(user_id: str, tokens: bool, work: Work) -> Answer[Cred
     ended = await credentials_end(user, ending, work)
     work.audit(Target("user", user_id, home_of(user), detail=ended.model_dump()))
     return Answer(ended)
+
+
+async def failure_list(
+    call: Call, user_id: str, cursor: str | None, limit: int
+) -> Page[SignInFailure]:
+    """Failed sign-ins to a person's account: one's own, or of somebody one may read about."""
+    await owner_require(call, user_id)
+    async with call.db.connection() as conn:
+        rows = await failures.failures_page(conn, user_id, cursor_decode(cursor), limit + 1)
+    return page_of([_failure(row) for row in rows], limit, lambda failure: failure.id)
 
 
 async def owner_require(call: Call, user_id: str) -> None:
@@ -101,3 +113,7 @@ async def session_hold(work: Work) -> None:
 def home_of(user: Record) -> Place:
     """Who manages a person: the platform, or a tenant."""
     return PLATFORM if user["org_id"] is None else Place(user["org_id"])
+
+
+def _failure(row: Record) -> SignInFailure:
+    return SignInFailure(**{name: row[name] for name in SignInFailure.model_fields})

@@ -3,7 +3,7 @@
 The session's secret goes into a cookie (`cookies.py`); it is in no body, log, event or audit row.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -15,17 +15,26 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.identity import SESSION_PREFIX, Session, SignIn
 from gpuaas_contract.ids import Prefix
 from gpuaas_platform.identity.credentials import SECRET_BYTES, secret_hash, secret_make
+from gpuaas_platform.identity.known_devices import device_cookie_make, device_known
 from gpuaas_platform.identity.parts import parts_of
 from gpuaas_platform.identity.revocation import ending_require, home_of, owner_require
 from gpuaas_platform.identity.store import people
 from gpuaas_platform.identity.store import tokens as store
-from gpuaas_platform.identity.throttle import attempt_begin, attempt_succeeded
+from gpuaas_platform.identity.store.failures import Failure, failure_keep
+from gpuaas_platform.identity.throttle import (
+    NOTICED,
+    Attempt,
+    attempt_begin,
+    attempt_failed,
+    attempt_of,
+    attempt_succeeded,
+)
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, not_found
-from gpuaas_platform.kernel.work import Answer, Target, Work, mutate, refusal_record
+from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, mutate, refusal_record
 
 SESSION_CREATE: Final = "identity.session.create"
 _KIND: Final = "session"
@@ -36,38 +45,75 @@ class SessionBegun(Model):
 
     session: Session
     secret: str
+    device: str | None = None
 
 
-async def session_create(call: Call, given: SignIn) -> Response:
+@dataclass(frozen=True)
+class Proof:
+    """A right password: the hash it matches, that hash in today's form, the browser's cookie."""
+
+    attempt: Attempt
+    stored: str
+    rehashed: str | None
+    device: str
+
+
+async def session_create(call: Call, given: SignIn, device_cookie: str | None) -> Response:
     """Check email and password and begin a session; the answer holds a `SessionBegun`."""
-    await attempt_begin(call, given.email)
-    passwords = parts_of(call.platform).passwords
     async with call.db.connection() as conn:
         user = await people.user_by_email(conn, given.email)
+    device = await device_known(call.platform, device_cookie, None if user is None else user["id"])
+    attempt = attempt_of(call, given.email, device)
+    await attempt_begin(call, attempt)
+    passwords = parts_of(call.platform).passwords
     stored = None if user is None else user["password_hash"]
     right = await passwords.verify(stored, given.password)
     if user is None or stored is None or not right or not _admitted(user):
-        raise await sign_in_refused(call, user, "password")
+        raise await password_refused(call, user, attempt)
     rehashed = await passwords.hash(given.password) if passwords.outdated(stored) else None
-    person = replace(call, caller=Caller(CallerKind.USER, user["id"], home_of(user), ()))
-    return await mutate(
-        person, SESSION_CREATE, partial(_password_session, given.email, stored, rehashed)
+    proof = Proof(
+        attempt, stored, rehashed, await device_cookie_make(call.platform, user["id"], device)
     )
+    person = replace(call, caller=Caller(CallerKind.USER, user["id"], home_of(user), ()))
+    return await mutate(person, SESSION_CREATE, partial(_password_session, proof))
 
 
-async def sign_in_refused(call: Call, user: Record | None, method: str) -> PlatformError:
-    """Record a failed sign-in; the same answer whatever was wrong."""
+async def password_refused(call: Call, user: Record | None, attempt: Attempt) -> PlatformError:
+    """Count and record a failed sign-in by password, for the person to see."""
+    failures = await attempt_failed(call, attempt)
+    if user is None:
+        return await sign_in_refused(call, None, "password")
+    clock = call.platform.clock
+    new_id = clock.new_id(Prefix.SIGN_IN_FAILURE)
+    async with call.db.connection() as conn:
+        await failure_keep(conn, Failure(new_id, user["id"], call.source, clock.now()))
+    return await sign_in_refused(call, user, "password", failures)
+
+
+async def sign_in_refused(
+    call: Call, user: Record | None, method: str, failures: int = 0
+) -> PlatformError:
+    """Record a failed sign-in; the same answer whatever was wrong.
+
+    An event tells the person when an account's failures have become many.
+    """
     error = PlatformError(ErrorCode.SIGN_IN_FAILED, "Email or password is wrong.")
     if method != "password":
         error = PlatformError(ErrorCode.SIGN_IN_FAILED, "The provider's answer was not accepted.")
     known, place = ("unknown", PLATFORM) if user is None else (user["id"], home_of(user))
     target = Target("user", known, place, detail={"method": method})
-    await refusal_record(call, SESSION_CREATE, error, target)
+    events = []
+    if failures in NOTICED:
+        data = {"failures": failures, "source": call.source}
+        events.append(Happened("identity.user.sign_ins_failed", known, place, data))
+    await refusal_record(call, SESSION_CREATE, error, target, events)
     return error
 
 
-async def session_begin(user: Record, method: str, work: Work) -> Answer[SessionBegun]:
-    """Begin a session for somebody who proved who they are."""
+async def session_begin(
+    user: Record, method: str, work: Work, device: str | None = None
+) -> Answer[SessionBegun]:
+    """Begin a session for somebody who proved who they are; `device` is for the browser to keep."""
     settings = work.call.platform.settings
     secret = secret_make(SESSION_PREFIX, work.call.platform.clock.randomness(SECRET_BYTES))
     expires = work.now + timedelta(seconds=settings.session_seconds)
@@ -87,7 +133,8 @@ async def session_begin(user: Record, method: str, work: Work) -> Answer[Session
     await people.signed_in(work.conn, user["id"], work.now)
     detail = {"user_id": user["id"], "method": method}
     work.audit(Target("session", new.id, home_of(user), detail=detail))
-    return Answer(SessionBegun(session=_session(row, new.id), secret=secret), 201, secret=True)
+    begun = SessionBegun(session=_session(row, new.id), secret=secret, device=device)
+    return Answer(begun, 201, secret=True)
 
 
 async def session_list(call: Call, user_id: str, cursor: str | None, limit: int) -> Page[Session]:
@@ -116,16 +163,14 @@ async def session_end(user_id: str, session_id: str, work: Work) -> Answer[Sessi
     return Answer(None, 204)
 
 
-async def _password_session(
-    email: str, stored: str, rehashed: str | None, work: Work
-) -> Answer[SessionBegun]:
+async def _password_session(proof: Proof, work: Work) -> Answer[SessionBegun]:
     user = await people.user_lock(work.conn, work.call.caller.id)
-    if user is None or not user["active"] or user["password_hash"] != stored:
+    if user is None or not user["active"] or user["password_hash"] != proof.stored:
         raise PlatformError(ErrorCode.SIGN_IN_FAILED, "Email or password is wrong.")
-    if rehashed is not None:
-        await people.password_rehash(work.conn, user["id"], rehashed)
-    await attempt_succeeded(work.call, email, work.conn)
-    return await session_begin(user, "password", work)
+    if proof.rehashed is not None:
+        await people.password_rehash(work.conn, user["id"], proof.rehashed)
+    await attempt_succeeded(proof.attempt, work.conn)
+    return await session_begin(user, "password", work, proof.device)
 
 
 def _admitted(user: Record) -> bool:

@@ -25,6 +25,7 @@ from gpuaas_platform.identity.rules import (
 )
 from gpuaas_platform.identity.store import access, tenancy, tokens
 from gpuaas_platform.identity.store import people as store
+from gpuaas_platform.identity.throttle import guess_begins, guessed
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.database import Connection, Record
@@ -165,6 +166,19 @@ async def password_set(
     return Answer(None, 204)
 
 
+async def own_password_require(call: Call, given: str | None) -> None:
+    """Pass callers who know their present password; whoever holds their session may not guess."""
+    await guess_begins(call)
+    async with call.db.connection() as conn:
+        row = await store.user_read(conn, call.caller.id)
+    stored = None if row is None else row["password_hash"]
+    passwords = parts_of(call.platform).passwords
+    if not await passwords.verify(stored, given or ""):
+        raise invalid("/current_password", "is not your present password")
+    async with call.db.connection() as conn:
+        await guessed(call, conn)
+
+
 async def stand_in_for(principal_id: str, work: Work) -> None:
     """Pass only callers who may do all that this principal may do."""
     rows = await access.bindings_of(work.conn, principal_id)
@@ -216,12 +230,7 @@ async def _own_password_check(call: Call, given: PasswordSet) -> None:
     """One's own new password needs the present one, and a session (not a script's token)."""
     if not in_session(call.caller):
         raise Escalation("", "Sign in with your password to change it.")
-    async with call.db.connection() as conn:
-        row = await store.user_read(conn, call.caller.id)
-    stored = None if row is None else row["password_hash"]
-    passwords = parts_of(call.platform).passwords
-    if not await passwords.verify(stored, given.current_password or ""):
-        raise invalid("/current_password", "is not your present password")
+    await own_password_require(call, given.current_password)
 
 
 def _told(user: User) -> dict[str, object]:

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from gpuaas_contract.common import Page
-from gpuaas_contract.identity import CredentialsEnded, PersonalToken, Session
+from gpuaas_contract.identity import CredentialsEnded, PersonalToken, Session, SignInFailure
 from gpuaas_platform.identity import revocation, sessions, tokens
 from gpuaas_platform.identity.cookies import browser_secure, session_cookies_clear
 from gpuaas_platform.kernel.call import CallDep
@@ -27,6 +27,22 @@ async def session_end_all(
     answer = await mutate(call, "identity.session.end_all", handler)
     session_cookies_clear(answer, secure=browser_secure(call.platform, request))
     return answer
+
+
+@router.get("/sign-in-failures", operation_id="sign_in_failure_list")
+async def sign_in_failure_list(
+    call: CallDep, cursor: Cursor = None, limit: Limit = 50
+) -> Page[SignInFailure]:
+    """List failed sign-ins to the caller's own account, by the address they came from."""
+    return await revocation.failure_list(call, call.caller.id, cursor, limit)
+
+
+@router.get("/users/{user_id}/sign-in-failures", operation_id="user_sign_in_failure_list")
+async def user_sign_in_failure_list(
+    call: CallDep, user_id: str, cursor: Cursor = None, limit: Limit = 50
+) -> Page[SignInFailure]:
+    """List failed sign-ins to a person's account, by the address they came from."""
+    return await revocation.failure_list(call, user_id, cursor, limit)
 
 
 @router.get("/users/{user_id}/sessions", operation_id="user_session_list")

@@ -10,6 +10,7 @@ from gpuaas_contract.identity import Session, SignIn
 from gpuaas_platform.identity import sessions, whoami
 from gpuaas_platform.identity.cookies import (
     browser_secure,
+    device_cookie_of,
     same_site_require,
     session_answer,
     session_cookies_clear,
@@ -26,7 +27,8 @@ async def session_create(call: OpenCallDep, given: SignIn, request: Request) -> 
     """Sign in with email and password; the session goes into a cookie."""
     same_site_require(request)
     secure = browser_secure(call.platform, request)
-    begun = await sessions.session_create(call, given)
+    device = device_cookie_of(request, secure=secure)
+    begun = await sessions.session_create(call, given, device)
     return session_answer(call.platform, begun, secure=secure)
 
 
