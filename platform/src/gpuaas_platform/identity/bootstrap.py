@@ -62,7 +62,11 @@ async def admin_create(platform: Platform, wish: AdminWish, why: str) -> AdminMa
         )
     hashed = None
     if wish.password is not None:
-        hashed = await parts_of(platform).passwords.hash(wish.password)
+        passwords = parts_of(platform).passwords
+        fault = await passwords.fault(wish.password, [wish.email, wish.display_name or ""])
+        if fault is not None:
+            raise PlatformError(ErrorCode.INVALID_REQUEST, f"The password {fault}")
+        hashed = await passwords.hash(wish.password)
     made = await mutate(
         _system_call(platform, why), "identity.administrator.create", partial(_make, wish, hashed)
     )

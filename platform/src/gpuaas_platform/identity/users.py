@@ -47,13 +47,31 @@ class UserQuery:
     limit: int
 
 
-async def password_hash(call: Call, password: str | None, email: str) -> str | None:
-    """Hash a new password, before any transaction begins."""
+@dataclass(frozen=True)
+class PasswordOwner:
+    """Whose password it is to be, for what they are called is no password."""
+
+    email: str
+    display_name: str | None = None
+    org_id: str | None = None
+
+
+async def password_hash(call: Call, password: str | None, owner: PasswordOwner) -> str | None:
+    """Check and hash a new password, before any transaction begins."""
     if password is None:
         return None
-    if store.email_key(password) == store.email_key(email):
+    if store.email_key(password) == store.email_key(owner.email):
         raise invalid("/password", "must not be the email address")
-    return await parts_of(call.platform).passwords.hash(password)
+    names = [owner.email, owner.display_name or ""]
+    if owner.org_id is not None and call.caller.knows(Place(owner.org_id)):
+        async with call.db.connection() as conn:
+            tenant = await tenancy.tenant_read(conn, owner.org_id)
+        names += [] if tenant is None else [tenant["name"], tenant["display_name"]]
+    passwords = parts_of(call.platform).passwords
+    fault = await passwords.fault(password, names)
+    if fault is not None:
+        raise invalid("/password", fault)
+    return await passwords.hash(password)
 
 
 async def user_create(
@@ -140,7 +158,13 @@ async def password_prepare(call: Call, user_id: str, given: PasswordSet) -> str 
             raise
     async with call.db.connection() as conn:
         row = await store.user_read(conn, user_id)
-    return await password_hash(call, given.password, "" if row is None else row["email"])
+    if row is None:
+        return None
+    if user_id != call.caller.id and not call.caller.allows(Permission.USER_MANAGE, home_of(row)):
+        # About to be refused, and must learn nothing of the person by what is refused here.
+        return await parts_of(call.platform).passwords.hash(given.password)
+    owner = PasswordOwner(row["email"], row["display_name"], row["org_id"])
+    return await password_hash(call, given.password, owner)
 
 
 async def password_set(

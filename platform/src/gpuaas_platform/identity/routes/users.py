@@ -31,7 +31,8 @@ EmailFilter = Annotated[str | None, Query(max_length=254, description="Only this
 @router.post("/users", operation_id="user_create", status_code=201, response_model=User)
 async def user_create(call: CallDep, given: UserCreate) -> Response:
     """Make a person whose account the platform manages."""
-    hashed = await service.password_hash(call, given.password, given.email)
+    owner = service.PasswordOwner(given.email, given.display_name)
+    hashed = await service.password_hash(call, given.password, owner)
     handler = partial(service.user_create, None, given, hashed)
     return await mutate(call, "identity.user.create", handler)
 
@@ -44,7 +45,8 @@ async def user_create(call: CallDep, given: UserCreate) -> Response:
 )
 async def tenant_user_create(call: CallDep, org_id: str, given: UserCreate) -> Response:
     """Make a person whose account a tenant manages."""
-    hashed = await service.password_hash(call, given.password, given.email)
+    owner = service.PasswordOwner(given.email, given.display_name, org_id)
+    hashed = await service.password_hash(call, given.password, owner)
     handler = partial(service.user_create, org_id, given, hashed)
     return await mutate(call, "identity.user.create", handler)
 
