@@ -84,6 +84,20 @@ _IDENTITY: Final[dict[str, Case]] = {
     "session_end_all": Case(At.OWN, why="only within a session"),
     "sign_in_failure_list": _OWN,
     "user_sign_in_failure_list": _TENANT,
+    "second_factor_list": _OWN,
+    "second_factor_create": Case(
+        At.OWN, _same({"current_password": PASSWORD}), why="only within a session"
+    ),
+    "second_factor_confirm": Case(At.OWN, _same({"code": "123456"}), why="only within a session"),
+    "second_factor_remove": Case(
+        At.OWN, _same({"current_password": PASSWORD}), why="only within a session"
+    ),
+    "recovery_codes_read": _OWN,
+    "recovery_codes_create": Case(
+        At.OWN, _same({"current_password": PASSWORD}), why="only within a session"
+    ),
+    "user_second_factor_list": _TENANT,
+    "user_second_factor_reset": _TENANT,
     "user_session_list": _TENANT,
     "user_session_end": Case(At.TENANT, params={"session_id": "member_session_id"}),
     "user_session_end_all": Case(At.TENANT, query={"tokens": "false"}),

@@ -59,6 +59,9 @@ class Tenant(Model):
     name: str
     display_name: str
     active: Annotated[bool, Field(description="False: none of its people are let in")]
+    second_factor_required: Annotated[
+        bool, Field(description="Its people need a second factor beside a password")
+    ]
     revision: Revision
     created_at: datetime
 
@@ -83,6 +86,13 @@ class TenantUpdate(Input):
         DisplayName | None, Field(description="What people see instead of the name")
     ] = None
     active: Annotated[bool | None, Field(description="False: none of its people are let in")] = None
+    second_factor_required: Annotated[
+        bool | None,
+        Field(
+            description="True: people managed by the tenant or with a role in it who sign in with"
+            " a password can do nothing until they have set up a second factor"
+        ),
+    ] = None
 
 
 class Project(Model):
@@ -399,6 +409,15 @@ class SignIn(Input):
             description="The account's password",
         ),
     ]
+    code: Annotated[
+        str | None,
+        Field(
+            min_length=6,
+            max_length=40,
+            json_schema_extra={"writeOnly": True},
+            description="Of the second factor, where the account has one, or a recovery code",
+        ),
+    ] = None
 
 
 class Session(Model):
@@ -412,23 +431,6 @@ class Session(Model):
     last_used_at: Annotated[datetime | None, Field(description="Exact to a minute")] = None
     source: Annotated[str | None, Field(description="Address the person signed in from")] = None
     current: Annotated[bool, Field(description="It is the one that asks")] = False
-
-
-class SignInFailure(Model):
-    """Failed sign-ins to an account with a wrong password, from one address."""
-
-    id: str
-    source: Annotated[str, Field(description="Address they came from")]
-    attempts: int
-    first_at: datetime
-    last_at: datetime
-
-
-class CredentialsEnded(Model):
-    """How many sessions and personal tokens ended; those that had ended before do not count."""
-
-    sessions: int
-    tokens: int
 
 
 class OidcMethod(Model):

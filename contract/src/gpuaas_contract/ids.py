@@ -27,6 +27,7 @@ class Prefix(StrEnum):
     SESSION = "sess"
     DEVICE_SIGN_IN = "dsi"
     SIGN_IN_FAILURE = "sif"
+    SECOND_FACTOR = "fac"
     ROLE = "role"
     BINDING = "bind"
     GROUP_MAPPING = "gmap"

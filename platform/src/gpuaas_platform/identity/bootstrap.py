@@ -21,7 +21,7 @@ from gpuaas_platform.identity.bindings import binding_make
 from gpuaas_platform.identity.parts import parts_of
 from gpuaas_platform.identity.revocation import credentials_end
 from gpuaas_platform.identity.roles import KnownRole
-from gpuaas_platform.identity.store import access, people, tokens
+from gpuaas_platform.identity.store import access, people, second_factors, tokens
 from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.caller import PLATFORM, SYSTEM
 from gpuaas_platform.kernel.problems import PlatformError
@@ -119,6 +119,7 @@ async def _make(wish: AdminWish, hashed: str | None, work: Work) -> Answer[Admin
         work.emit(Happened("identity.user.created", user["id"], PLATFORM, {"email": wish.email}))
     elif hashed is not None:
         await people.password_write(work.conn, user["id"], hashed)
+        await second_factors.factors_delete(work.conn, user["id"])
         await credentials_end(user, tokens.Ending(user["id"], work.now), work)
     if not user["active"]:
         await people.user_write(work.conn, user["id"], {"active": True})

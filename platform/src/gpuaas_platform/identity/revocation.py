@@ -5,8 +5,8 @@ their own transaction.
 """
 
 from gpuaas_contract.common import Page
+from gpuaas_contract.credentials import CredentialsEnded, SignInFailure
 from gpuaas_contract.errors import ErrorCode
-from gpuaas_contract.identity import CredentialsEnded, SignInFailure
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.identity.rules import Escalation

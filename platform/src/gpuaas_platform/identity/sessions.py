@@ -18,9 +18,16 @@ from gpuaas_platform.identity.credentials import SECRET_BYTES, secret_hash, secr
 from gpuaas_platform.identity.known_devices import device_cookie_make, device_known
 from gpuaas_platform.identity.parts import parts_of
 from gpuaas_platform.identity.revocation import ending_require, home_of, owner_require
+from gpuaas_platform.identity.second_factors import (
+    CodeRefused,
+    code_require,
+    factor_needed,
+    guessable,
+)
 from gpuaas_platform.identity.store import people
 from gpuaas_platform.identity.store import tokens as store
 from gpuaas_platform.identity.store.failures import Failure, failure_keep
+from gpuaas_platform.identity.store.second_factors import factors_exist
 from gpuaas_platform.identity.throttle import (
     NOTICED,
     Attempt,
@@ -28,10 +35,13 @@ from gpuaas_platform.identity.throttle import (
     attempt_failed,
     attempt_of,
     attempt_succeeded,
+    code_attempt_begin,
+    code_succeeded,
 )
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind
 from gpuaas_platform.kernel.database import Record
+from gpuaas_platform.kernel.keyring import Keyring, keyring_of
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, mutate, refusal_record
@@ -50,11 +60,16 @@ class SessionBegun(Model):
 
 @dataclass(frozen=True)
 class Proof:
-    """A right password: the hash it matches, that hash in today's form, the browser's cookie."""
+    """A right password: the hash it matches, that hash in today's form, the code beside it.
+
+    With the keys that codes are checked by, and the cookie for the browser.
+    """
 
     attempt: Attempt
     stored: str
     rehashed: str | None
+    code: str | None
+    keyring: Keyring
     device: str
 
 
@@ -70,16 +85,22 @@ async def session_create(call: Call, given: SignIn, device_cookie: str | None) -
     right = await passwords.verify(stored, given.password)
     if user is None or stored is None or not right or not _admitted(user):
         raise await password_refused(call, user, attempt)
+    await _code_begin(call, user["id"], given.code, attempt)
     rehashed = await passwords.hash(given.password) if passwords.outdated(stored) else None
-    proof = Proof(
-        attempt, stored, rehashed, await device_cookie_make(call.platform, user["id"], device)
-    )
+    keyring = await keyring_of(call.platform)
+    cookie = await device_cookie_make(call.platform, user["id"], device)
+    proof = Proof(attempt, stored, rehashed, given.code, keyring, cookie)
     person = replace(call, caller=Caller(CallerKind.USER, user["id"], home_of(user), ()))
-    return await mutate(person, SESSION_CREATE, partial(_password_session, proof))
+    try:
+        return await mutate(person, SESSION_CREATE, partial(_password_session, proof))
+    except CodeRefused as refused:
+        raise await password_refused(call, user, attempt, "code") from refused
 
 
-async def password_refused(call: Call, user: Record | None, attempt: Attempt) -> PlatformError:
-    """Count and record a failed sign-in by password, for the person to see."""
+async def password_refused(
+    call: Call, user: Record | None, attempt: Attempt, method: str = "password"
+) -> PlatformError:
+    """Count and record a failed sign-in by password or its code, for the person to see."""
     failures = await attempt_failed(call, attempt)
     if user is None:
         return await sign_in_refused(call, None, "password")
@@ -87,7 +108,7 @@ async def password_refused(call: Call, user: Record | None, attempt: Attempt) ->
     new_id = clock.new_id(Prefix.SIGN_IN_FAILURE)
     async with call.db.connection() as conn:
         await failure_keep(conn, Failure(new_id, user["id"], call.source, clock.now()))
-    return await sign_in_refused(call, user, "password", failures)
+    return await sign_in_refused(call, user, method, failures)
 
 
 async def sign_in_refused(
@@ -98,7 +119,9 @@ async def sign_in_refused(
     An event tells the person when an account's failures have become many.
     """
     error = PlatformError(ErrorCode.SIGN_IN_FAILED, "Email or password is wrong.")
-    if method != "password":
+    if method == "code":
+        error = CodeRefused()
+    elif method != "password":
         error = PlatformError(ErrorCode.SIGN_IN_FAILED, "The provider's answer was not accepted.")
     known, place = ("unknown", PLATFORM) if user is None else (user["id"], home_of(user))
     target = Target("user", known, place, detail={"method": method})
@@ -169,8 +192,22 @@ async def _password_session(proof: Proof, work: Work) -> Answer[SessionBegun]:
         raise PlatformError(ErrorCode.SIGN_IN_FAILED, "Email or password is wrong.")
     if proof.rehashed is not None:
         await people.password_rehash(work.conn, user["id"], proof.rehashed)
+    await code_require(proof.code, user, proof.keyring, work)
     await attempt_succeeded(proof.attempt, work.conn)
+    await code_succeeded(proof.attempt, work.conn)
     return await session_begin(user, "password", work, proof.device)
+
+
+async def _code_begin(call: Call, user_id: str, code: str | None, attempt: Attempt) -> None:
+    """Ask for the code of an account that has a second factor, or count the one that was sent."""
+    if code is not None:
+        await code_attempt_begin(call, attempt, short=guessable(code))
+        return
+    async with call.db.connection() as conn:
+        if not await factors_exist(conn, user_id):
+            return
+        await attempt_succeeded(attempt, conn)
+    raise factor_needed()
 
 
 def _admitted(user: Record) -> bool:

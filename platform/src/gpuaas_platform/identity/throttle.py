@@ -25,6 +25,7 @@ QUIET: Final = timedelta(hours=1)
 NOTICED: Final = frozenset({5, 50, 500, 5000})  # failures of an account that are worth an event
 _PRESSED_FROM: Final = 50
 _PAIR: Final = store.Throttle(5, timedelta(minutes=15), QUIET)
+_CODES: Final = store.Throttle(20, timedelta(minutes=15), QUIET)
 _PAIR_PRESSED: Final = store.Throttle(1, timedelta(minutes=15), QUIET)
 _ADDRESS: Final = store.Throttle(20, timedelta(minutes=15), QUIET)
 _TERMINALS: Final = store.Throttle(30, timedelta(minutes=15), QUIET)
@@ -80,6 +81,26 @@ async def attempt_failed(call: Call, attempt: Attempt) -> int:
         return await store.failure_count(conn, _account(attempt.account), now, QUIET)
 
 
+async def code_attempt_begin(call: Call, attempt: Attempt, *, short: bool) -> None:
+    """Count a code of a second factor, or refuse it while its origin has to wait.
+
+    Whoever gets here knows the password. Short codes can be guessed from many origins together, so
+    the account as a whole waits too, but for devices it is known on.
+    """
+    now = call.platform.clock.now()
+    async with call.db.connection() as conn:
+        until = await store.attempt_count(conn, _code_pair(attempt), now, _PAIR)
+        if until is None and short and attempt.device is None:
+            until = await store.attempt_count(conn, _codes(attempt), now, _CODES)
+    _passed(until, now)
+
+
+async def code_succeeded(attempt: Attempt, conn: Connection) -> None:
+    """The code was right: it starts over at this origin, and so does the account."""
+    await store.attempt_forget(conn, _code_pair(attempt))
+    await store.attempt_forget(conn, _codes(attempt))
+
+
 def origin_of(source: str) -> str:
     """What counts as one origin: an address, or the network a host has in IPv6."""
     try:
@@ -132,6 +153,14 @@ def _passed(until: datetime | None, now: datetime) -> None:
 def _account(email: str) -> bytes:
     # Hashed, because people type all kinds of things into this field.
     return _subject(b"account", email_key(email))
+
+
+def _code_pair(attempt: Attempt) -> bytes:
+    return _subject(b"code", attempt.pair.hex())
+
+
+def _codes(attempt: Attempt) -> bytes:
+    return _subject(b"codes", email_key(attempt.account))
 
 
 def _address(origin: str) -> bytes:

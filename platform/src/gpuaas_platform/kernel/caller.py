@@ -73,6 +73,7 @@ class Caller:
     home: Place
     grants: tuple[Grant, ...]
     token_id: str | None = None
+    second_factor_due: bool = False  # signed in, and allowed nothing until a factor is set up
 
     def allows(self, permission: Permission, place: Place) -> bool:
         """Whether any grant gives this permission at this place."""

@@ -17,3 +17,29 @@ CREATE TABLE sign_in_failures (
 );
 CREATE INDEX sign_in_failures_page ON sign_in_failures (user_id, id);
 CREATE INDEX sign_in_failures_last ON sign_in_failures (last_at);
+
+-- What a person proves with beside their password. A TOTP secret is sealed by the keyring, because
+-- codes are computed from it. `last_step` is that of the last code, so that no code works twice.
+CREATE TABLE second_factors (
+    id text PRIMARY KEY,
+    user_id text NOT NULL REFERENCES users (id),
+    kind text NOT NULL CHECK (kind IN ('totp')),
+    name text NOT NULL,
+    secret bytea NOT NULL,
+    last_step bigint,
+    created_at timestamptz NOT NULL,
+    confirmed_at timestamptz,
+    last_used_at timestamptz
+);
+CREATE INDEX second_factors_user ON second_factors (user_id, id);
+
+-- Codes for when the second factor is lost; each works once.
+CREATE TABLE recovery_codes (
+    user_id text NOT NULL REFERENCES users (id),
+    hash bytea NOT NULL,
+    used_at timestamptz,
+    PRIMARY KEY (user_id, hash)
+);
+
+-- Whether people of a tenant who sign in with a password need a second factor.
+ALTER TABLE tenants ADD COLUMN second_factor_required boolean NOT NULL DEFAULT false;

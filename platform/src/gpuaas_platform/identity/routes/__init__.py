@@ -8,6 +8,7 @@ from gpuaas_platform.identity.routes.devices import router as devices_router
 from gpuaas_platform.identity.routes.oidc import router as oidc_router
 from gpuaas_platform.identity.routes.people import router as people_router
 from gpuaas_platform.identity.routes.revocation import router as revocation_router
+from gpuaas_platform.identity.routes.second_factors import router as second_factors_router
 from gpuaas_platform.identity.routes.sign_in import router as sign_in_router
 from gpuaas_platform.identity.routes.tenants import router as tenants_router
 from gpuaas_platform.identity.routes.users import router as users_router
@@ -16,6 +17,7 @@ router = APIRouter(tags=["identity"])
 for part in (
     sign_in_router,
     revocation_router,
+    second_factors_router,
     oidc_router,
     devices_router,
     tenants_router,

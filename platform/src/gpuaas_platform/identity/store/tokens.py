@@ -21,6 +21,14 @@ FROM unnest($1::bytea[]) AS asked (hash), LATERAL (
            coalesce(u.org_id, s.org_id) AS org_id, s.project_id, k.expires_at AS key_expires_at,
            t.revoked_at IS NULL AND k.revoked_at IS NULL AND coalesce(home.active, true)
            AND CASE WHEN t.user_id IS NULL THEN s.active AND p.active ELSE u.active END AS alive,
+           CASE WHEN t.kind = 'session' AND t.method = 'password' THEN
+               (coalesce(home.second_factor_required, false) OR EXISTS (
+                   SELECT FROM role_bindings b JOIN tenants o ON o.id = b.org_id
+                   WHERE b.principal_id = t.user_id AND o.second_factor_required
+                     AND (b.expires_at IS NULL OR b.expires_at > $2)))
+               AND NOT EXISTS (SELECT FROM second_factors f
+                               WHERE f.user_id = t.user_id AND f.confirmed_at IS NOT NULL)
+               ELSE false END AS factor_due,
            held.bindings
     FROM tokens t
     LEFT JOIN users u ON u.id = t.user_id

@@ -1,0 +1,108 @@
+"""Wire types of how people keep their account theirs: second factors, failed sign-ins, signing out.
+
+Part of the identity room. Pure.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from gpuaas_contract.common import Input, Model
+from gpuaas_contract.identity import PASSWORD_MAX
+
+PresentPassword = Annotated[
+    str,
+    Field(
+        max_length=PASSWORD_MAX,
+        json_schema_extra={"writeOnly": True},
+        description="Your present password",
+    ),
+]
+
+
+class SignInFailure(Model):
+    """Failed sign-ins to an account, from one address."""
+
+    id: str
+    source: Annotated[str, Field(description="Address they came from")]
+    attempts: int
+    first_at: datetime
+    last_at: datetime
+
+
+class CredentialsEnded(Model):
+    """How many sessions and personal tokens ended; those that had ended before do not count."""
+
+    sessions: int
+    tokens: int
+
+
+class SecondFactorKind(StrEnum):
+    """What a second factor is."""
+
+    TOTP = "totp"
+
+
+class SecondFactor(Model):
+    """What a person proves who they are with, beside their password."""
+
+    id: str
+    kind: SecondFactorKind
+    name: str
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+class SecondFactorCreate(Input):
+    """A new second factor. It counts once its first code has confirmed it."""
+
+    kind: Annotated[SecondFactorKind, Field(description="An authenticator app (TOTP)")] = (
+        SecondFactorKind.TOTP
+    )
+    name: Annotated[
+        str, Field(min_length=1, max_length=100, description="Tells your factors apart")
+    ] = "Authenticator app"
+    current_password: PresentPassword
+
+
+class SecondFactorBegun(Model):
+    """A second factor before its first code: the one time its secret is shown."""
+
+    id: str
+    secret: Annotated[str, Field(description="For an app that is typed into")]
+    uri: Annotated[str, Field(description="The same, for an app that reads a QR code")]
+
+
+class SecondFactorConfirm(Input):
+    """The first code, which shows that the app has the secret."""
+
+    code: Annotated[str, Field(min_length=6, max_length=20, description="What the app shows")]
+
+
+class RecoveryCodes(Model):
+    """Codes for when the second factor is lost. Each works once; they are shown this once."""
+
+    codes: list[str]
+
+
+class SecondFactorConfirmed(Model):
+    """A second factor that counts, with the recovery codes where it is the first."""
+
+    factor: SecondFactor
+    recovery_codes: Annotated[
+        list[str] | None, Field(description="Shown this once; null where there are some already")
+    ]
+
+
+class PasswordProof(Input):
+    """The present password, before a change of how one signs in."""
+
+    current_password: PresentPassword
+
+
+class RecoveryCodesLeft(Model):
+    """How many recovery codes are left."""
+
+    left: int
