@@ -34,8 +34,10 @@ export function followSession(): void {
   void sessionRead();
 }
 
-export async function signIn(email: string, password: string): Promise<void> {
-  await call(api.POST("/api/v1/sessions", { body: { email, password } }));
+/** `code` is that of a second factor, once the platform has asked for it. */
+export async function signIn(email: string, password: string, code = ""): Promise<void> {
+  const body = { email, password, ...(code === "" ? {} : { code }) };
+  await call(api.POST("/api/v1/sessions", { body }));
   sessionStarted(await call(api.GET("/api/v1/whoami")));
 }
 

@@ -87,28 +87,42 @@ function useAuthMethods() {
 function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
   const [email, setEmail] = useState(initialEmail);
   const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const [codeAsked, setCodeAsked] = useState(false);
   const [sending, setSending] = useState(false);
   const [tried, setTried] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [waitSeconds, setWaitSeconds] = useCountdown();
 
+  const typed = email.trim() !== "" && password !== "";
+  const codeTyped = !codeAsked || code.trim().length >= CODE_MIN;
+
   async function submit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     setTried(true);
-    if (email.trim() === "" || password === "" || sending || waitSeconds > 0) return;
+    if (!typed || !codeTyped || sending || waitSeconds > 0) return;
     setSending(true);
     setProblem(null);
     try {
-      await signIn(email.trim(), password);
+      await signIn(email.trim(), password, codeAsked ? code.trim() : "");
     } catch (thrown) {
-      const refused = asProblem(thrown);
-      setProblem(refused);
-      setPassword("");
-      setTried(false);
-      setWaitSeconds(refused.retryAfterSeconds ?? 0);
+      refuse(asProblem(thrown));
     } finally {
       setSending(false);
     }
+  }
+
+  function refuse(refused: Problem): void {
+    setTried(false);
+    setCode("");
+    if (refused.code === "second_factor_needed") {
+      setCodeAsked(true);
+      return;
+    }
+    setProblem(refused);
+    // A wrong code is typed again; after a wrong password both are.
+    if (!codeAsked) setPassword("");
+    setWaitSeconds(refused.retryAfterSeconds ?? 0);
   }
 
   return (
@@ -143,6 +157,23 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
             onChange={({ detail }) => setPassword(detail.value)}
           />
         </FormField>
+        {codeAsked && (
+          <FormField
+            label="Code"
+            description="Of your authenticator app, or one of your recovery codes."
+            errorText={tried && !codeTyped ? "Enter the code." : null}
+            stretch
+          >
+            <Input
+              name="code"
+              inputMode="text"
+              autoComplete="one-time-code"
+              autoFocus
+              value={code}
+              onChange={({ detail }) => setCode(detail.value)}
+            />
+          </FormField>
+        )}
         <Button
           variant="primary"
           formAction="submit"
@@ -157,6 +188,8 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
     </form>
   );
 }
+
+const CODE_MIN = 6;
 
 /** A number that counts itself down to zero, once a second. */
 function useCountdown() {

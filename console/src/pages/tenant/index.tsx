@@ -18,6 +18,7 @@ import { People } from "./people.tsx";
 import { Projects } from "./projects.tsx";
 import { Quotas } from "./quotas.tsx";
 import { Roles } from "./roles.tsx";
+import { SignInRule } from "./sign-in-rule.tsx";
 
 export default function TenantPage({ params }: PageProps) {
   const id = params.org_id ?? "";
@@ -33,7 +34,18 @@ export default function TenantPage({ params }: PageProps) {
   const tabs = [
     { id: "projects", label: "Projects", content: <Projects orgId={id} /> },
     ...(can("identity.user.read", place)
-      ? [{ id: "people", label: "People", content: <People orgId={id} /> }]
+      ? [
+          {
+            id: "people",
+            label: "People",
+            content: (
+              <SpaceBetween size="l">
+                {tenant.value !== null && <SignInRule tenant={tenant.value} />}
+                <People orgId={id} />
+              </SpaceBetween>
+            ),
+          },
+        ]
       : []),
     ...(can("identity.binding.read", place)
       ? [{ id: "roles", label: "Roles", content: <RolesTab place={place} /> }]
