@@ -67,6 +67,9 @@ _IDENTITY: Final[dict[str, Case]] = {
     "session_create": _open(
         "signing in is how one becomes known", _same({"email": ADMIN, "password": PASSWORD})
     ),
+    "passkey_challenge_create": _open(
+        "the step of a sign-in before the passkey", _same({"email": ADMIN, "password": PASSWORD})
+    ),
     "token_create": _open(
         "a key is exchanged by whoever holds it", lambda p: {"key": p["key_secret"]}
     ),

@@ -4,7 +4,7 @@
  * person to sign in again on top of it. */
 
 import { api, call, onUnauthenticated } from "../api/client.ts";
-import type { Whoami } from "../api/contract.ts";
+import type { JsonObject, Whoami } from "../api/contract.ts";
 import { Problem } from "../api/problem.ts";
 import { backoffDelay } from "../live/backoff.ts";
 import { connection } from "../live/connection.ts";
@@ -13,6 +13,7 @@ import { forgetNames } from "../live/names.ts";
 import { createStore } from "../live/store.ts";
 import { noticeAdd, notices } from "./notices.ts";
 import { forgetTitles } from "./page-title.ts";
+import { passkeySigned } from "./passkeys.ts";
 
 export type Session =
   | { readonly kind: "unknown" }
@@ -34,11 +35,26 @@ export function followSession(): void {
   void sessionRead();
 }
 
-/** `code` is that of a second factor, once the platform has asked for it. */
-export async function signIn(email: string, password: string, code = ""): Promise<void> {
-  const body = { email, password, ...(code === "" ? {} : { code }) };
-  await call(api.POST("/api/v1/sessions", { body }));
+/** What proves a second factor, once the platform has asked for one. */
+export interface SecondFactor {
+  readonly code?: string;
+  readonly passkey?: JsonObject;
+}
+
+export async function signIn(
+  email: string,
+  password: string,
+  second: SecondFactor = {},
+): Promise<void> {
+  await call(api.POST("/api/v1/sessions", { body: { email, password, ...second } }));
   sessionStarted(await call(api.GET("/api/v1/whoami")));
+}
+
+export async function signInWithPasskey(email: string, password: string): Promise<void> {
+  const { options } = await call(
+    api.POST("/api/v1/passkey-challenges", { body: { email, password } }),
+  );
+  await signIn(email, password, { passkey: await passkeySigned(options) });
 }
 
 export async function signOut(): Promise<void> {

@@ -12,7 +12,8 @@ import { type SubmitEvent, useEffect, useState } from "react";
 import { api, asProblem, call } from "../api/client.ts";
 import type { AuthMethods } from "../api/contract.ts";
 import type { Problem } from "../api/problem.ts";
-import { signIn } from "../app/session.ts";
+import { passkeysPossible } from "../app/passkeys.ts";
+import { signIn, signInWithPasskey } from "../app/session.ts";
 import { backoffDelay } from "../live/backoff.ts";
 import { ProblemAlert } from "./problem-alert.tsx";
 
@@ -88,23 +89,30 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
   const [email, setEmail] = useState(initialEmail);
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
-  const [codeAsked, setCodeAsked] = useState(false);
+  /** The kinds of second factors the account has, once the platform has asked for one. */
+  const [kinds, setKinds] = useState<readonly string[] | null>(null);
   const [sending, setSending] = useState(false);
   const [tried, setTried] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [waitSeconds, setWaitSeconds] = useCountdown();
 
   const typed = email.trim() !== "" && password !== "";
+  const codeAsked = kinds !== null;
   const codeTyped = !codeAsked || code.trim().length >= CODE_MIN;
 
   async function submit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     setTried(true);
-    if (!typed || !codeTyped || sending || waitSeconds > 0) return;
+    if (!typed || !codeTyped || waitSeconds > 0) return;
+    await send(() => signIn(email.trim(), password, codeAsked ? { code: code.trim() } : {}));
+  }
+
+  async function send(sign: () => Promise<void>): Promise<void> {
+    if (sending) return;
     setSending(true);
     setProblem(null);
     try {
-      await signIn(email.trim(), password, codeAsked ? code.trim() : "");
+      await sign();
     } catch (thrown) {
       refuse(asProblem(thrown));
     } finally {
@@ -116,7 +124,7 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
     setTried(false);
     setCode("");
     if (refused.code === "second_factor_needed") {
-      setCodeAsked(true);
+      setKinds(String(refused.context.kinds ?? "totp").split(" "));
       return;
     }
     setProblem(refused);
@@ -157,10 +165,24 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
             onChange={({ detail }) => setPassword(detail.value)}
           />
         </FormField>
+        {kinds?.includes("passkey") && passkeysPossible() && (
+          <Button
+            formAction="none"
+            disabled={sending}
+            fullWidth
+            onClick={() => void send(() => signInWithPasskey(email.trim(), password))}
+          >
+            Use a passkey
+          </Button>
+        )}
         {codeAsked && (
           <FormField
             label="Code"
-            description="Of your authenticator app, or one of your recovery codes."
+            description={
+              kinds.includes("totp")
+                ? "Of your authenticator app, or one of your recovery codes."
+                : "One of your recovery codes."
+            }
             errorText={tried && !codeTyped ? "Enter the code." : null}
             stretch
           >

@@ -5,7 +5,7 @@ Part of the identity room. Pure.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -43,6 +43,7 @@ class SecondFactorKind(StrEnum):
     """What a second factor is."""
 
     TOTP = "totp"
+    PASSKEY = "passkey"
 
 
 class SecondFactor(Model):
@@ -58,9 +59,9 @@ class SecondFactor(Model):
 class SecondFactorCreate(Input):
     """A new second factor. It counts once its first code has confirmed it."""
 
-    kind: Annotated[SecondFactorKind, Field(description="An authenticator app (TOTP)")] = (
-        SecondFactorKind.TOTP
-    )
+    kind: Annotated[
+        SecondFactorKind, Field(description="An authenticator app (TOTP), or a passkey (WebAuthn)")
+    ] = SecondFactorKind.TOTP
     name: Annotated[
         str, Field(min_length=1, max_length=100, description="Tells your factors apart")
     ] = "Authenticator app"
@@ -71,14 +72,33 @@ class SecondFactorBegun(Model):
     """A second factor before its first code: the one time its secret is shown."""
 
     id: str
-    secret: Annotated[str, Field(description="For an app that is typed into")]
-    uri: Annotated[str, Field(description="The same, for an app that reads a QR code")]
+    secret: Annotated[
+        str | None, Field(description="For an app that is typed into; null for a passkey")
+    ] = None
+    uri: Annotated[str | None, Field(description="The same, for an app that reads a QR code")] = (
+        None
+    )
+    options: Annotated[
+        dict[str, Any] | None,
+        Field(description="What the browser makes a passkey by; null for an app"),
+    ] = None
 
 
 class SecondFactorConfirm(Input):
-    """The first code, which shows that the app has the secret."""
+    """The first code, which shows that the app has the secret; or the passkey that was made."""
 
-    code: Annotated[str, Field(min_length=6, max_length=20, description="What the app shows")]
+    code: Annotated[
+        str | None, Field(min_length=6, max_length=20, description="What the app shows")
+    ] = None
+    passkey: Annotated[
+        dict[str, Any] | None, Field(description="What the browser made, as JSON")
+    ] = None
+
+
+class PasskeyChallenge(Model):
+    """What a browser is to sign with a passkey; it lives for minutes and is used once."""
+
+    options: dict[str, Any]
 
 
 class RecoveryCodes(Model):

@@ -5,7 +5,7 @@ What people and automation may do (roles, bindings) is in `access.py`. Pure.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -417,6 +417,10 @@ class SignIn(Input):
             json_schema_extra={"writeOnly": True},
             description="Of the second factor, where the account has one, or a recovery code",
         ),
+    ] = None
+    passkey: Annotated[
+        dict[str, Any] | None,
+        Field(description="What the browser signed with a passkey, in the place of a code"),
     ] = None
 
 

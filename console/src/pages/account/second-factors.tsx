@@ -7,6 +7,7 @@ import { useState } from "react";
 import { api, call } from "../../api/client.ts";
 import type { JsonObject, Schemas } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
+import { passkeyMade, passkeysPossible } from "../../app/passkeys.ts";
 import { sessionRead } from "../../app/session.ts";
 import { FormDialog } from "../../forms/form-dialog.tsx";
 import { objectOf } from "../../forms/own-schemas.ts";
@@ -19,6 +20,7 @@ import { Moment } from "../../widgets/moment.tsx";
 
 type Factor = Schemas["SecondFactor"];
 type Begun = Schemas["SecondFactorBegun"];
+type Kind = Schemas["SecondFactorKind"];
 
 const PRESENT_PASSWORD: JsonObject = {
   title: "Present password",
@@ -27,7 +29,7 @@ const PRESENT_PASSWORD: JsonObject = {
 };
 
 export function SecondFactors({ due }: { readonly due: boolean }) {
-  const [adding, setAdding] = useState(false);
+  const [adding, setAdding] = useState<Kind | null>(null);
   const [begun, setBegun] = useState<Begun | null>(null);
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   const [removing, setRemoving] = useState<Factor | null>(null);
@@ -39,8 +41,8 @@ export function SecondFactors({ due }: { readonly due: boolean }) {
     <SpaceBetween size="s">
       {due && (
         <Alert type="warning" header="Set up a second factor to go on">
-          A tenant you work in requires one beside your password. You need an authenticator app, on
-          a phone or elsewhere.
+          A tenant you work in requires one beside your password: a passkey, or an authenticator app
+          on a phone or elsewhere.
         </Alert>
       )}
       {codes !== null && (
@@ -79,15 +81,18 @@ export function SecondFactors({ due }: { readonly due: boolean }) {
             {list.items !== null && list.items.length > 0 && (
               <Button onClick={() => setRenewing(true)}>New recovery codes</Button>
             )}
-            <Button onClick={() => setAdding(true)}>Set up an authenticator app</Button>
+            {passkeysPossible() && (
+              <Button onClick={() => setAdding("passkey")}>Add a passkey</Button>
+            )}
+            <Button onClick={() => setAdding("totp")}>Set up an authenticator app</Button>
           </SpaceBetween>
         }
         empty={<Empty title="No second factor">Your password alone signs you in.</Empty>}
       />
-      {adding && (
+      {adding !== null && (
         <FormDialog
-          title="Set up an authenticator app"
-          submitText="Show the key"
+          title={adding === "totp" ? "Set up an authenticator app" : "Add a passkey"}
+          submitText={adding === "totp" ? "Show the key" : "Make it"}
           schema={objectOf(
             {
               name: { title: "Name", type: "string", minLength: 1, maxLength: 100 },
@@ -96,23 +101,26 @@ export function SecondFactors({ due }: { readonly due: boolean }) {
             "name",
             "current_password",
           )}
-          initial={{ name: "Authenticator app" }}
-          onClose={() => setAdding(false)}
+          initial={{ name: adding === "totp" ? "Authenticator app" : "Passkey" }}
+          onClose={() => setAdding(null)}
           submit={async ({ name, current_password }, key) => {
-            setBegun(
-              await call(
-                api.POST("/api/v1/second-factors", {
-                  body: {
-                    kind: "totp",
-                    name: String(name),
-                    current_password: String(current_password),
-                  },
-                  headers: { "Idempotency-Key": key },
-                }),
-              ),
+            const made = await call(
+              api.POST("/api/v1/second-factors", {
+                body: {
+                  kind: adding,
+                  name: String(name),
+                  current_password: String(current_password),
+                },
+                headers: { "Idempotency-Key": key },
+              }),
             );
+            if (made.options === null || made.options === undefined) setBegun(made);
+            else await confirm(made.id, { passkey: await passkeyMade(made.options) }, setCodes);
           }}
-        />
+        >
+          {adding === "passkey" &&
+            "Your browser makes it and keeps it on this device, on a phone, or on a security key."}
+        </FormDialog>
       )}
       {begun !== null && (
         <Confirm begun={begun} onClose={() => setBegun(null)} onCodes={setCodes} />
@@ -176,28 +184,39 @@ function Confirm({ begun, onClose, onCodes }: ConfirmProps) {
         "code",
       )}
       onClose={onClose}
-      submit={async ({ code }, key) => {
-        const confirmed = await call(
-          api.POST("/api/v1/second-factors/{factor_id}/confirm", {
-            params: { path: { factor_id: begun.id } },
-            body: { code: String(code) },
-            headers: { "Idempotency-Key": key },
-          }),
-        );
-        if (confirmed.recovery_codes !== null) onCodes(confirmed.recovery_codes);
-        await sessionRead();
-      }}
+      submit={({ code }) => confirm(begun.id, { code: String(code) }, onCodes)}
     >
       <SpaceBetween size="s">
         <div>Add a key to your authenticator app by hand, of the kind that is based on time:</div>
-        <Copy text={begun.secret} what="the key" />
+        <Copy text={begun.secret ?? ""} what="the key" />
         <div>
-          Where the app is on this device, <a href={begun.uri}>open it with the key</a>.
+          Where the app is on this device, <a href={begun.uri ?? ""}>open it with the key</a>.
         </div>
       </SpaceBetween>
     </FormDialog>
   );
 }
+
+/** The first proof of a factor: from then on it counts. */
+async function confirm(
+  factorId: string,
+  proof: Schemas["SecondFactorConfirm"],
+  onCodes: (codes: readonly string[]) => void,
+): Promise<void> {
+  const confirmed = await call(
+    api.POST("/api/v1/second-factors/{factor_id}/confirm", {
+      params: { path: { factor_id: factorId } },
+      body: proof,
+    }),
+  );
+  if (confirmed.recovery_codes !== null) onCodes(confirmed.recovery_codes);
+  await sessionRead();
+}
+
+const KINDS: Readonly<Record<Kind, string>> = {
+  totp: "Authenticator app",
+  passkey: "Passkey",
+};
 
 const FACTORS: readonly Column<Factor>[] = [
   {
@@ -206,6 +225,12 @@ const FACTORS: readonly Column<Factor>[] = [
     cell: ({ name }) => name,
     value: ({ name }) => name,
     rowHeader: true,
+  },
+  {
+    id: "kind",
+    header: "Kind",
+    cell: ({ kind }) => KINDS[kind],
+    value: ({ kind }) => KINDS[kind],
   },
   {
     id: "since",

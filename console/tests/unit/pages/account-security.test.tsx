@@ -159,3 +159,35 @@ it("lets an administrator see and end what a person of the tenant has", async ()
   const dialog = await screen.findByRole("dialog");
   expect(dialog.textContent).toContain("All their sessions and tokens end at once.");
 });
+
+it("adds a passkey that the browser makes", async () => {
+  const user = userEvent.setup();
+  const made = { id: "AAAA", type: "public-key" };
+  class FakeCredential {
+    static parseCreationOptionsFromJSON = (options: unknown) => options;
+    toJSON = () => made;
+  }
+  vi.stubGlobal("PublicKeyCredential", FakeCredential);
+  const create = vi.fn(async () => new FakeCredential());
+  Object.defineProperty(navigator, "credentials", { configurable: true, value: { create } });
+  const sent: unknown[] = [];
+  const options = { challenge: "BBBB" };
+  platform.on("POST /api/v1/second-factors", async (request) => {
+    sent.push(await request.json());
+    return json(201, { id: "fac_2", options });
+  });
+  platform.on("POST /api/v1/second-factors/fac_2/confirm", async (request) => {
+    sent.push(await request.json());
+    return json(200, { factor: {}, recovery_codes: null });
+  });
+  await account();
+  await user.click(screen.getByRole("button", { name: "Add a passkey" }));
+  await user.type(await screen.findByLabelText(/Present password/), "secret");
+  await user.click(screen.getByRole("button", { name: "Make it" }));
+  await vi.waitFor(() => expect(sent).toHaveLength(2));
+  expect(create).toHaveBeenCalledWith({ publicKey: options });
+  expect(sent).toEqual([
+    { kind: "passkey", name: "Passkey", current_password: "secret" },
+    { passkey: made },
+  ]);
+});

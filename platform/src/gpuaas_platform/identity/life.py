@@ -13,7 +13,7 @@ from gpuaas_platform.identity.oidc import Provider
 from gpuaas_platform.identity.parts import Parts, parts_keep
 from gpuaas_platform.identity.passwords import Passwords
 from gpuaas_platform.identity.resolving import Resolver
-from gpuaas_platform.identity.store import devices, failures, throttles, tokens
+from gpuaas_platform.identity.store import devices, failures, second_factors, throttles, tokens
 from gpuaas_platform.identity.throttle import QUIET
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.loops import Loop, loop_running
@@ -45,4 +45,5 @@ async def _sweep(platform: Platform) -> None:
         await tokens.tokens_sweep(conn, now - _REMEMBER_ENDED)
         await devices.devices_sweep(conn, now - _REMEMBER_ENDED)
         await throttles.throttles_sweep(conn, now - QUIET)
+        await second_factors.challenges_sweep(conn, now)
         await failures.failures_sweep(conn, now - _REMEMBER_FAILURES)

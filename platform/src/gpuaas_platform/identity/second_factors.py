@@ -4,14 +4,17 @@ A factor is asked for after a right password. People who come through an identit
 themselves there. A change of factors needs a session and the present password.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from fastapi import Response
 
 from gpuaas_contract.common import Page
 from gpuaas_contract.credentials import (
+    PasskeyChallenge,
     PasswordProof,
     RecoveryCodes,
     RecoveryCodesLeft,
@@ -28,6 +31,17 @@ from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
 from gpuaas_platform.identity import totp
 from gpuaas_platform.identity.credentials import secret_hash
+from gpuaas_platform.identity.passkeys import (
+    CHALLENGE_BYTES,
+    Passkey,
+    PasskeyRefused,
+    Site,
+    answered,
+    registration_check,
+    registration_options,
+    sign_in_check,
+    sign_in_options,
+)
 from gpuaas_platform.identity.revocation import (
     credentials_end,
     home_of,
@@ -38,7 +52,7 @@ from gpuaas_platform.identity.revocation import (
 from gpuaas_platform.identity.rules import Escalation
 from gpuaas_platform.identity.store import people, tokens
 from gpuaas_platform.identity.store import second_factors as store
-from gpuaas_platform.identity.throttle import guess_begins, guessed
+from gpuaas_platform.identity.throttle import Attempt, attempt_succeeded, guess_begins, guessed
 from gpuaas_platform.identity.users import own_password_require, stand_in_for
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.clock import Clock
@@ -54,6 +68,7 @@ REMOVE: Final = "identity.second_factor.remove"
 CODES: Final = "identity.recovery_codes.create"
 _ISSUER: Final = "GPUaaS"
 _CONTEXT: Final = "identity.second_factor"
+_CHALLENGE_LIFE: Final = timedelta(minutes=5)
 _FACTORS_AT_MOST: Final = 10
 _CODES: Final = 10
 _CODE_LETTERS: Final = 16
@@ -61,10 +76,20 @@ _FAIR: Final = 256 - 256 % len(CODE_LETTERS)
 
 
 class CodeRefused(PlatformError):
-    """The code was not one of the account's second factor."""
+    """What was sent is not of the account's second factor."""
 
-    def __init__(self) -> None:
-        super().__init__(ErrorCode.SIGN_IN_FAILED, "The code is wrong, or it was used before.")
+    def __init__(self, detail: str = "The code is wrong, or it was used before.") -> None:
+        super().__init__(ErrorCode.SIGN_IN_FAILED, detail)
+
+
+@dataclass(frozen=True)
+class FactorProof:
+    """What is sent beside a right password, and what it is checked by."""
+
+    code: str | None
+    passkey: dict[str, Any] | None
+    keyring: Keyring
+    site: Site
 
 
 @dataclass(frozen=True)
@@ -75,20 +100,39 @@ class Secret:
     sealed: bytes
 
 
-async def factor_create(call: Call, given: SecondFactorCreate) -> Response:
-    """A new factor's secret, shown once."""
+async def factor_create(call: Call, given: SecondFactorCreate, site: Site) -> Response:
+    """A new app's secret, shown once; or what the browser is to make a passkey by."""
     await _own_change_require(call, CREATE, given.current_password)
+    if given.kind is SecondFactorKind.PASSKEY:
+        return await mutate(call, CREATE, partial(_passkey_create, given, site))
     plain = call.platform.clock.randomness(totp.SECRET_BYTES)
     sealed = (await keyring_of(call.platform)).seal(plain, _CONTEXT)
     return await mutate(call, CREATE, partial(_create, given, Secret(plain, sealed)))
 
 
-async def factor_confirm(call: Call, factor_id: str, given: SecondFactorConfirm) -> Response:
-    """Let a factor count, by its first code; the first factor comes with recovery codes."""
+async def factor_confirm(
+    call: Call, factor_id: str, given: SecondFactorConfirm, site: Site
+) -> Response:
+    """Let a factor count, by its first proof; the first factor comes with recovery codes."""
     await _session_require(call, CONFIRM)
     await guess_begins(call)
     keyring = await keyring_of(call.platform)
-    return await mutate(call, CONFIRM, partial(_confirm, factor_id, given.code, keyring))
+    proof = FactorProof(given.code, given.passkey, keyring, site)
+    return await mutate(call, CONFIRM, partial(_confirm, factor_id, proof))
+
+
+async def challenge_create(
+    user: Record, attempt: Attempt, site: Site, work: Work
+) -> Answer[PasskeyChallenge]:
+    """What a person's passkey is to sign, once their password was right."""
+    known = await store.passkeys_of(work.conn, user["id"])
+    if not known:
+        raise PlatformError(ErrorCode.CONFLICT, "The account has no passkey.")
+    await attempt_succeeded(attempt, work.conn)
+    challenge = work.call.platform.clock.randomness(CHALLENGE_BYTES)
+    await store.challenge_insert(work.conn, challenge, user["id"], work.now + _CHALLENGE_LIFE)
+    work.audit(Target("user", user["id"], home_of(user)))
+    return Answer(PasskeyChallenge(options=sign_in_options(site, challenge, known)), 201)
 
 
 async def factor_remove(call: Call, factor_id: str, given: PasswordProof) -> Response:
@@ -137,16 +181,19 @@ async def factors_reset(user_id: str, work: Work) -> Answer[SecondFactor]:
     return Answer(None, 204)
 
 
-async def code_require(code: str | None, user: Record, keyring: Keyring, work: Work) -> None:
-    """Pass a sign-in whose code is right, or whose account has no second factor."""
+async def factor_require(proof: FactorProof, user: Record, work: Work) -> None:
+    """Pass a sign-in with a right code or passkey, or of an account with no second factor."""
     factors = await store.factors_lock(work.conn, user["id"])
     if not factors:
         return
-    if code is None:
-        raise factor_needed()
-    typed = _typed(code)
+    if proof.passkey is not None:
+        await _passkey_require(proof, factors, work)
+        return
+    if proof.code is None:
+        raise factor_needed([factor["kind"] for factor in factors])
+    typed = _typed(proof.code)
     for factor in factors:
-        step = _step(factor, typed, keyring, work)
+        step = _step(factor, typed, proof.keyring, work)
         if step is not None:
             await store.factor_used(work.conn, factor["id"], step, work.now)
             return
@@ -157,11 +204,15 @@ async def code_require(code: str | None, user: Record, keyring: Keyring, work: W
     work.emit(Happened(event, user["id"], home_of(user), {"left": left}))
 
 
-def factor_needed() -> PlatformError:
-    """The answer for a right password without the code that belongs to it."""
+def factor_needed(kinds: Sequence[str]) -> PlatformError:
+    """The answer for a right password without what belongs to it; which kinds there are."""
+    what = "the code of your authenticator app"
+    if SecondFactorKind.TOTP not in kinds:
+        what = "the answer of your passkey"
     return PlatformError(
         ErrorCode.SECOND_FACTOR_NEEDED,
-        "The password is right. Send the code of your authenticator app, or a recovery code, too.",
+        f"The password is right. Send {what}, or a recovery code, too.",
+        context={"kinds": " ".join(sorted(set(kinds)))},
     )
 
 
@@ -173,6 +224,51 @@ def guessable(code: str) -> bool:
 async def _create(
     given: SecondFactorCreate, secret: Secret, work: Work
 ) -> Answer[SecondFactorBegun]:
+    user = await _owner(work)
+    new = store.NewFactor(
+        id=work.new_id(Prefix.SECOND_FACTOR),
+        user_id=user["id"],
+        kind=given.kind,
+        name=given.name,
+        now=work.now,
+        secret=secret.sealed,
+    )
+    await _insert(new, work)
+    begun = SecondFactorBegun(
+        id=new.id,
+        secret=totp.secret_text(secret.plain),
+        uri=totp.secret_uri(secret.plain, user["email"], _ISSUER),
+    )
+    return Answer(begun, 201, secret=True)
+
+
+async def _passkey_create(
+    given: SecondFactorCreate, site: Site, work: Work
+) -> Answer[SecondFactorBegun]:
+    user = await _owner(work)
+    new = store.NewFactor(
+        id=work.new_id(Prefix.SECOND_FACTOR),
+        user_id=user["id"],
+        kind=given.kind,
+        name=given.name,
+        now=work.now,
+        challenge=work.call.platform.clock.randomness(CHALLENGE_BYTES),
+    )
+    await _insert(new, work)
+    known = await store.passkeys_of(work.conn, user["id"])
+    who = (user["id"], user["email"])
+    options = registration_options(site, who, new.challenge or b"", known)
+    return Answer(SecondFactorBegun(id=new.id, options=options), 201)
+
+
+async def _insert(new: store.NewFactor, work: Work) -> None:
+    await store.factor_insert(work.conn, new)
+    detail = {"kind": new.kind, "name": new.name}
+    work.audit(Target("second_factor", new.id, work.call.caller.home, detail=detail))
+
+
+async def _owner(work: Work) -> Record:
+    """The caller, who has a password and may have another factor."""
     await session_hold(work)
     caller = work.call.caller
     user = await people.user_read(work.conn, caller.id)
@@ -182,27 +278,10 @@ async def _create(
         raise PlatformError(
             ErrorCode.QUOTA_EXCEEDED, f"You have {_FACTORS_AT_MOST} second factors; remove one."
         )
-    new = store.NewFactor(
-        id=work.new_id(Prefix.SECOND_FACTOR),
-        user_id=caller.id,
-        kind=given.kind,
-        name=given.name,
-        secret=secret.sealed,
-        now=work.now,
-    )
-    await store.factor_insert(work.conn, new)
-    work.audit(Target("second_factor", new.id, caller.home, detail={"name": given.name}))
-    begun = SecondFactorBegun(
-        id=new.id,
-        secret=totp.secret_text(secret.plain),
-        uri=totp.secret_uri(secret.plain, user["email"], _ISSUER),
-    )
-    return Answer(begun, 201, secret=True)
+    return user
 
 
-async def _confirm(
-    factor_id: str, code: str, keyring: Keyring, work: Work
-) -> Answer[SecondFactorConfirmed]:
+async def _confirm(factor_id: str, proof: FactorProof, work: Work) -> Answer[SecondFactorConfirmed]:
     await session_hold(work)
     caller = work.call.caller
     row = await store.factor_lock(work.conn, factor_id)
@@ -211,10 +290,7 @@ async def _confirm(
     if row["confirmed_at"] is not None:
         raise PlatformError(ErrorCode.STATE_CONFLICT, "This second factor is confirmed already.")
     first = not await store.factors_exist(work.conn, caller.id)
-    step = _step(row, _typed(code), keyring, work)
-    if step is None:
-        raise invalid("/code", "is not what the app shows now; check the clock of its device")
-    await store.factor_used(work.conn, factor_id, step, work.now)
+    await (_passkey_confirm if row["kind"] == "passkey" else _app_confirm)(row, proof, work)
     codes = await _codes_make(work) if first else None
     await guessed(work.call, work.conn)
     work.audit(Target("second_factor", factor_id, caller.home))
@@ -223,6 +299,43 @@ async def _confirm(
     held = await store.factor_lock(work.conn, factor_id)
     confirmed = SecondFactorConfirmed(factor=_factor(held or row), recovery_codes=codes)
     return Answer(confirmed, secret=True)
+
+
+async def _app_confirm(row: Record, proof: FactorProof, work: Work) -> None:
+    step = _step(row, _typed(proof.code or ""), proof.keyring, work)
+    if step is None:
+        raise invalid("/code", "is not what the app shows now; check the clock of its device")
+    await store.factor_used(work.conn, row["id"], step, work.now)
+
+
+async def _passkey_confirm(row: Record, proof: FactorProof, work: Work) -> None:
+    try:
+        made = registration_check(proof.site, proof.passkey or {}, bytes(row["challenge"]))
+    except PasskeyRefused as error:
+        raise invalid("/passkey", "is not what was asked for; begin again") from error
+    use = store.PasskeyUse(made.credential_id, made.public_key, made.sign_count)
+    await store.passkey_used(work.conn, row["id"], use, work.now)
+
+
+async def _passkey_require(proof: FactorProof, factors: list[Record], work: Work) -> None:
+    """Check a passkey's signature over a challenge of this person that was not used before."""
+    refused = CodeRefused("The passkey was not accepted; try again.")
+    given = proof.passkey or {}
+    try:
+        credential_id, challenge = answered(given)
+    except PasskeyRefused as error:
+        raise refused from error
+    row = next((one for one in factors if one["credential_id"] == credential_id), None)
+    user_id = factors[0]["user_id"]
+    if row is None or not await store.challenge_use(work.conn, challenge, user_id, work.now):
+        raise refused
+    held = Passkey(credential_id, bytes(row["public_key"]), row["sign_count"])
+    try:
+        count = sign_in_check(proof.site, given, challenge, held)
+    except PasskeyRefused as error:
+        raise refused from error
+    use = store.PasskeyUse(held.credential_id, held.public_key, count)
+    await store.passkey_used(work.conn, row["id"], use, work.now)
 
 
 async def _remove(factor_id: str, work: Work) -> Answer[SecondFactor]:
@@ -271,6 +384,8 @@ async def _session_require(call: Call, action: str) -> None:
 
 
 def _step(row: Record, code: str, keyring: Keyring, work: Work) -> int | None:
+    if row["secret"] is None:
+        return None
     secret = keyring.unseal(bytes(row["secret"]), _CONTEXT)
     return totp.step_of(secret, code, work.now, row["last_step"])
 

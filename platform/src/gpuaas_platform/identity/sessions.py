@@ -17,17 +17,20 @@ from gpuaas_contract.ids import Prefix
 from gpuaas_platform.identity.credentials import SECRET_BYTES, secret_hash, secret_make
 from gpuaas_platform.identity.known_devices import device_cookie_make, device_known
 from gpuaas_platform.identity.parts import parts_of
+from gpuaas_platform.identity.passkeys import Site
 from gpuaas_platform.identity.revocation import ending_require, home_of, owner_require
 from gpuaas_platform.identity.second_factors import (
     CodeRefused,
-    code_require,
+    FactorProof,
+    challenge_create,
     factor_needed,
+    factor_require,
     guessable,
 )
 from gpuaas_platform.identity.store import people
 from gpuaas_platform.identity.store import tokens as store
 from gpuaas_platform.identity.store.failures import Failure, failure_keep
-from gpuaas_platform.identity.store.second_factors import factors_exist
+from gpuaas_platform.identity.store.second_factors import factor_kinds
 from gpuaas_platform.identity.throttle import (
     NOTICED,
     Attempt,
@@ -41,7 +44,7 @@ from gpuaas_platform.identity.throttle import (
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind
 from gpuaas_platform.kernel.database import Record
-from gpuaas_platform.kernel.keyring import Keyring, keyring_of
+from gpuaas_platform.kernel.keyring import keyring_of
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, mutate, refusal_record
@@ -60,45 +63,70 @@ class SessionBegun(Model):
 
 @dataclass(frozen=True)
 class Proof:
-    """A right password: the hash it matches, that hash in today's form, the code beside it.
+    """A right password: the hash it matches, that hash in today's form, what is sent beside it.
 
-    With the keys that codes are checked by, and the cookie for the browser.
+    With the cookie for the browser.
     """
 
     attempt: Attempt
     stored: str
     rehashed: str | None
-    code: str | None
-    keyring: Keyring
+    factor: FactorProof
     device: str
 
 
-async def session_create(call: Call, given: SignIn, device_cookie: str | None) -> Response:
-    """Check email and password and begin a session; the answer holds a `SessionBegun`."""
-    async with call.db.connection() as conn:
-        user = await people.user_by_email(conn, given.email)
-    device = await device_known(call.platform, device_cookie, None if user is None else user["id"])
-    attempt = attempt_of(call, given.email, device)
-    await attempt_begin(call, attempt)
+@dataclass(frozen=True)
+class Visit:
+    """The browser that signs in: what it holds since an earlier time, and the site it is at."""
+
+    device_cookie: str | None
+    site: Site
+
+
+async def session_create(call: Call, given: SignIn, visit: Visit) -> Response:
+    """Check who signs in and begin a session; the answer holds a `SessionBegun`."""
+    user, attempt = await _password_require(call, given, visit)
+    await _factor_begin(call, user["id"], given, attempt)
     passwords = parts_of(call.platform).passwords
-    stored = None if user is None else user["password_hash"]
-    right = await passwords.verify(stored, given.password)
-    if user is None or stored is None or not right or not _admitted(user):
-        raise await password_refused(call, user, attempt)
-    await _code_begin(call, user["id"], given.code, attempt)
+    stored = user["password_hash"]
     rehashed = await passwords.hash(given.password) if passwords.outdated(stored) else None
     keyring = await keyring_of(call.platform)
-    cookie = await device_cookie_make(call.platform, user["id"], device)
-    proof = Proof(attempt, stored, rehashed, given.code, keyring, cookie)
+    cookie = await device_cookie_make(call.platform, user["id"], attempt.device)
+    factor = FactorProof(given.code, given.passkey, keyring, visit.site)
+    proof = Proof(attempt, stored, rehashed, factor, cookie)
     person = replace(call, caller=Caller(CallerKind.USER, user["id"], home_of(user), ()))
     try:
         return await mutate(person, SESSION_CREATE, partial(_password_session, proof))
     except CodeRefused as refused:
-        raise await password_refused(call, user, attempt, "code") from refused
+        raise await password_refused(call, user, attempt, refused) from refused
+
+
+async def passkey_challenge_create(call: Call, given: SignIn, visit: Visit) -> Response:
+    """What a passkey is to sign, for whoever knows the password; another one at each asking."""
+    user, attempt = await _password_require(call, given, visit)
+    caller = Caller(CallerKind.USER, user["id"], home_of(user), ())
+    person = replace(call, caller=caller, idempotency_key=None)
+    handler = partial(challenge_create, user, attempt, visit.site)
+    return await mutate(person, "identity.passkey_challenge.create", handler)
+
+
+async def _password_require(call: Call, given: SignIn, visit: Visit) -> tuple[Record, Attempt]:
+    """Pass a right password of a person who is let in, unless its origin has to wait."""
+    async with call.db.connection() as conn:
+        user = await people.user_by_email(conn, given.email)
+    user_id = None if user is None else user["id"]
+    device = await device_known(call.platform, visit.device_cookie, user_id)
+    attempt = attempt_of(call, given.email, device)
+    await attempt_begin(call, attempt)
+    stored = None if user is None else user["password_hash"]
+    right = await parts_of(call.platform).passwords.verify(stored, given.password)
+    if user is None or stored is None or not right or not _admitted(user):
+        raise await password_refused(call, user, attempt)
+    return user, attempt
 
 
 async def password_refused(
-    call: Call, user: Record | None, attempt: Attempt, method: str = "password"
+    call: Call, user: Record | None, attempt: Attempt, refused: CodeRefused | None = None
 ) -> PlatformError:
     """Count and record a failed sign-in by password or its code, for the person to see."""
     failures = await attempt_failed(call, attempt)
@@ -108,7 +136,9 @@ async def password_refused(
     new_id = clock.new_id(Prefix.SIGN_IN_FAILURE)
     async with call.db.connection() as conn:
         await failure_keep(conn, Failure(new_id, user["id"], call.source, clock.now()))
-    return await sign_in_refused(call, user, method, failures)
+    method = "password" if refused is None else "second_factor"
+    error = await sign_in_refused(call, user, method, failures)
+    return refused or error
 
 
 async def sign_in_refused(
@@ -119,9 +149,7 @@ async def sign_in_refused(
     An event tells the person when an account's failures have become many.
     """
     error = PlatformError(ErrorCode.SIGN_IN_FAILED, "Email or password is wrong.")
-    if method == "code":
-        error = CodeRefused()
-    elif method != "password":
+    if method == "oidc":
         error = PlatformError(ErrorCode.SIGN_IN_FAILED, "The provider's answer was not accepted.")
     known, place = ("unknown", PLATFORM) if user is None else (user["id"], home_of(user))
     target = Target("user", known, place, detail={"method": method})
@@ -192,22 +220,24 @@ async def _password_session(proof: Proof, work: Work) -> Answer[SessionBegun]:
         raise PlatformError(ErrorCode.SIGN_IN_FAILED, "Email or password is wrong.")
     if proof.rehashed is not None:
         await people.password_rehash(work.conn, user["id"], proof.rehashed)
-    await code_require(proof.code, user, proof.keyring, work)
+    await factor_require(proof.factor, user, work)
     await attempt_succeeded(proof.attempt, work.conn)
     await code_succeeded(proof.attempt, work.conn)
     return await session_begin(user, "password", work, proof.device)
 
 
-async def _code_begin(call: Call, user_id: str, code: str | None, attempt: Attempt) -> None:
-    """Ask for the code of an account that has a second factor, or count the one that was sent."""
-    if code is not None:
-        await code_attempt_begin(call, attempt, short=guessable(code))
+async def _factor_begin(call: Call, user_id: str, given: SignIn, attempt: Attempt) -> None:
+    """Ask for the second factor of an account that has one, or count what was sent."""
+    if given.code is not None or given.passkey is not None:
+        short = given.passkey is None and guessable(given.code or "")
+        await code_attempt_begin(call, attempt, short=short)
         return
     async with call.db.connection() as conn:
-        if not await factors_exist(conn, user_id):
+        kinds = await factor_kinds(conn, user_id)
+        if not kinds:
             return
         await attempt_succeeded(attempt, conn)
-    raise factor_needed()
+    raise factor_needed(kinds)
 
 
 def _admitted(user: Record) -> bool:

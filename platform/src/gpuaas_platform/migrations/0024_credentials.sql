@@ -19,17 +19,25 @@ CREATE INDEX sign_in_failures_page ON sign_in_failures (user_id, id);
 CREATE INDEX sign_in_failures_last ON sign_in_failures (last_at);
 
 -- What a person proves with beside their password. A TOTP secret is sealed by the keyring, because
--- codes are computed from it. `last_step` is that of the last code, so that no code works twice.
+-- codes are computed from it; `last_step` is that of the last code, so that no code works twice. Of
+-- a passkey the public half is kept, and until it is confirmed the challenge it answers.
 CREATE TABLE second_factors (
     id text PRIMARY KEY,
     user_id text NOT NULL REFERENCES users (id),
-    kind text NOT NULL CHECK (kind IN ('totp')),
+    kind text NOT NULL CHECK (kind IN ('totp', 'passkey')),
     name text NOT NULL,
-    secret bytea NOT NULL,
+    secret bytea,
     last_step bigint,
+    challenge bytea,
+    credential_id bytea UNIQUE,
+    public_key bytea,
+    sign_count bigint,
     created_at timestamptz NOT NULL,
     confirmed_at timestamptz,
-    last_used_at timestamptz
+    last_used_at timestamptz,
+    CHECK ((kind = 'totp') = (secret IS NOT NULL)),
+    CHECK ((credential_id IS NULL) = (public_key IS NULL)),
+    CHECK (kind = 'totp' OR confirmed_at IS NULL OR credential_id IS NOT NULL)
 );
 CREATE INDEX second_factors_user ON second_factors (user_id, id);
 
@@ -43,3 +51,11 @@ CREATE TABLE recovery_codes (
 
 -- Whether people of a tenant who sign in with a password need a second factor.
 ALTER TABLE tenants ADD COLUMN second_factor_required boolean NOT NULL DEFAULT false;
+
+-- What a passkey signs at a sign-in; each is used once and lives for minutes.
+CREATE TABLE passkey_challenges (
+    challenge bytea PRIMARY KEY,
+    user_id text NOT NULL REFERENCES users (id),
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX passkey_challenges_expiry ON passkey_challenges (expires_at);

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from gpuaas_contract.common import Page
 from gpuaas_contract.credentials import (
@@ -16,6 +16,8 @@ from gpuaas_contract.credentials import (
     SecondFactorCreate,
 )
 from gpuaas_platform.identity import second_factors as service
+from gpuaas_platform.identity.cookies import base_url
+from gpuaas_platform.identity.passkeys import site_of
 from gpuaas_platform.kernel.call import CallDep
 from gpuaas_platform.kernel.paging import Cursor, Limit
 from gpuaas_platform.kernel.work import mutate
@@ -37,9 +39,12 @@ async def second_factor_list(
     status_code=201,
     response_model=SecondFactorBegun,
 )
-async def second_factor_create(call: CallDep, given: SecondFactorCreate) -> Response:
+async def second_factor_create(
+    call: CallDep, given: SecondFactorCreate, request: Request
+) -> Response:
     """Begin to set up a second factor; its secret is shown this once."""
-    return await service.factor_create(call, given)
+    site = site_of(base_url(call.platform, request))
+    return await service.factor_create(call, given, site)
 
 
 @router.post(
@@ -48,10 +53,11 @@ async def second_factor_create(call: CallDep, given: SecondFactorCreate) -> Resp
     response_model=SecondFactorConfirmed,
 )
 async def second_factor_confirm(
-    call: CallDep, factor_id: str, given: SecondFactorConfirm
+    call: CallDep, factor_id: str, given: SecondFactorConfirm, request: Request
 ) -> Response:
     """Confirm a second factor by its first code; from then on sign-ins by password ask for one."""
-    return await service.factor_confirm(call, factor_id, given)
+    site = site_of(base_url(call.platform, request))
+    return await service.factor_confirm(call, factor_id, given, site)
 
 
 @router.post(

@@ -6,15 +6,18 @@ from fastapi import APIRouter, Request, Response
 
 from gpuaas_contract.access import Whoami
 from gpuaas_contract.common import Page
+from gpuaas_contract.credentials import PasskeyChallenge
 from gpuaas_contract.identity import Session, SignIn
 from gpuaas_platform.identity import sessions, whoami
 from gpuaas_platform.identity.cookies import (
+    base_url,
     browser_secure,
     device_cookie_of,
     same_site_require,
     session_answer,
     session_cookies_clear,
 )
+from gpuaas_platform.identity.passkeys import site_of
 from gpuaas_platform.kernel.call import CallDep, OpenCallDep
 from gpuaas_platform.kernel.paging import Cursor, Limit
 from gpuaas_platform.kernel.work import mutate
@@ -27,9 +30,26 @@ async def session_create(call: OpenCallDep, given: SignIn, request: Request) -> 
     """Sign in with email and password; the session goes into a cookie."""
     same_site_require(request)
     secure = browser_secure(call.platform, request)
-    device = device_cookie_of(request, secure=secure)
-    begun = await sessions.session_create(call, given, device)
+    site = site_of(base_url(call.platform, request))
+    begun = await sessions.session_create(
+        call, given, sessions.Visit(device_cookie_of(request, secure=secure), site)
+    )
     return session_answer(call.platform, begun, secure=secure)
+
+
+@router.post(
+    "/passkey-challenges",
+    operation_id="passkey_challenge_create",
+    status_code=201,
+    response_model=PasskeyChallenge,
+)
+async def passkey_challenge_create(call: OpenCallDep, given: SignIn, request: Request) -> Response:
+    """Ask what a passkey is to sign, with email and password, before signing in with both."""
+    same_site_require(request)
+    secure = browser_secure(call.platform, request)
+    site = site_of(base_url(call.platform, request))
+    visit = sessions.Visit(device_cookie_of(request, secure=secure), site)
+    return await sessions.passkey_challenge_create(call, given, visit)
 
 
 @router.get("/sessions", operation_id="session_list")

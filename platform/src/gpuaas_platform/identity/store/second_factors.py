@@ -15,8 +15,9 @@ class NewFactor:
     user_id: str
     kind: str
     name: str
-    secret: bytes
     now: datetime
+    secret: bytes | None = None
+    challenge: bytes | None = None
 
 
 async def factor_insert(conn: Connection, new: NewFactor) -> None:
@@ -25,13 +26,14 @@ async def factor_insert(conn: Connection, new: NewFactor) -> None:
         "DELETE FROM second_factors WHERE user_id = $1 AND confirmed_at IS NULL", new.user_id
     )
     await conn.execute(
-        "INSERT INTO second_factors (id, user_id, kind, name, secret, created_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6)",
+        "INSERT INTO second_factors (id, user_id, kind, name, secret, challenge, created_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7)",
         new.id,
         new.user_id,
         new.kind,
         new.name,
         new.secret,
+        new.challenge,
         new.now,
     )
 
@@ -60,6 +62,16 @@ async def factors_exist(conn: Connection, user_id: str) -> bool:
     return found
 
 
+async def factor_kinds(conn: Connection, user_id: str) -> list[str]:
+    """Which kinds of confirmed factors a person has."""
+    rows = await conn.fetch(
+        "SELECT DISTINCT kind FROM second_factors WHERE user_id = $1"
+        " AND confirmed_at IS NOT NULL ORDER BY kind",
+        user_id,
+    )
+    return [row["kind"] for row in rows]
+
+
 async def factors_page(
     conn: Connection, user_id: str, before: str | None, count: int
 ) -> list[Record]:
@@ -82,6 +94,69 @@ async def factor_used(conn: Connection, factor_id: str, step: int, now: datetime
         step,
         now,
     )
+
+
+@dataclass(frozen=True)
+class PasskeyUse:
+    """A passkey that answered: its public half, and how often it has signed."""
+
+    credential_id: bytes
+    public_key: bytes
+    sign_count: int
+
+
+async def passkey_used(conn: Connection, factor_id: str, use: PasskeyUse, now: datetime) -> None:
+    """A passkey answered its challenge; the first time confirms the factor."""
+    await conn.execute(
+        "UPDATE second_factors SET credential_id = $2, public_key = $3, sign_count = $4,"
+        " challenge = NULL, last_used_at = $5, confirmed_at = coalesce(confirmed_at, $5)"
+        " WHERE id = $1",
+        factor_id,
+        use.credential_id,
+        use.public_key,
+        use.sign_count,
+        now,
+    )
+
+
+async def passkeys_of(conn: Connection, user_id: str) -> list[bytes]:
+    """The ids of a person's confirmed passkeys, as browsers know them."""
+    rows = await conn.fetch(
+        "SELECT credential_id FROM second_factors WHERE user_id = $1 AND kind = 'passkey'"
+        " AND confirmed_at IS NOT NULL ORDER BY id",
+        user_id,
+    )
+    return [bytes(row["credential_id"]) for row in rows]
+
+
+async def challenge_insert(
+    conn: Connection, challenge: bytes, user_id: str, expires_at: datetime
+) -> None:
+    """Keep what a person's passkey is to sign."""
+    await conn.execute(
+        "INSERT INTO passkey_challenges (challenge, user_id, expires_at) VALUES ($1, $2, $3)",
+        challenge,
+        user_id,
+        expires_at,
+    )
+
+
+async def challenge_use(conn: Connection, challenge: bytes, user_id: str, now: datetime) -> bool:
+    """Use up a challenge; whether it was this person's and its time has not run out."""
+    return bool(
+        await conn.fetchval(
+            "DELETE FROM passkey_challenges WHERE challenge = $1 AND user_id = $2"
+            " AND expires_at > $3 RETURNING true",
+            challenge,
+            user_id,
+            now,
+        )
+    )
+
+
+async def challenges_sweep(conn: Connection, before: datetime) -> None:
+    """Forget challenges whose time has run out."""
+    await conn.execute("DELETE FROM passkey_challenges WHERE expires_at < $1", before)
 
 
 async def factor_delete(conn: Connection, factor_id: str) -> None:
