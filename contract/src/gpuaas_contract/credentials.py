@@ -1,4 +1,4 @@
-"""Wire types of how people keep their account theirs: second factors, failed sign-ins, signing out.
+"""Wire types of how people keep their account theirs: sessions, second factors, failed sign-ins.
 
 Part of the identity room. Pure.
 """
@@ -20,6 +20,19 @@ PresentPassword = Annotated[
         description="Your present password",
     ),
 ]
+
+
+class Session(Model):
+    """A browser's session. Its secret lives in a cookie no script can read."""
+
+    id: str
+    user_id: str
+    created_at: datetime
+    expires_at: datetime
+    idle_until: Annotated[datetime, Field(description="It ends then, unless it is used before")]
+    last_used_at: Annotated[datetime | None, Field(description="Exact to a minute")] = None
+    source: Annotated[str | None, Field(description="Address the person signed in from")] = None
+    current: Annotated[bool, Field(description="It is the one that asks")] = False
 
 
 class SignInFailure(Model):

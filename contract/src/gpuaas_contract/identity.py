@@ -424,19 +424,6 @@ class SignIn(Input):
     ] = None
 
 
-class Session(Model):
-    """A browser's session. Its secret lives in a cookie no script can read."""
-
-    id: str
-    user_id: str
-    created_at: datetime
-    expires_at: datetime
-    idle_until: Annotated[datetime, Field(description="It ends then, unless it is used before")]
-    last_used_at: Annotated[datetime | None, Field(description="Exact to a minute")] = None
-    source: Annotated[str | None, Field(description="Address the person signed in from")] = None
-    current: Annotated[bool, Field(description="It is the one that asks")] = False
-
-
 class OidcMethod(Model):
     """Signing in through the organisation's provider."""
 

@@ -11,8 +11,9 @@ from typing import Final
 from fastapi import Response
 
 from gpuaas_contract.common import Model, Page
+from gpuaas_contract.credentials import Session
 from gpuaas_contract.errors import ErrorCode
-from gpuaas_contract.identity import SESSION_PREFIX, Session, SignIn
+from gpuaas_contract.identity import SESSION_PREFIX, SignIn
 from gpuaas_contract.ids import Prefix
 from gpuaas_platform.identity.credentials import SECRET_BYTES, secret_hash, secret_make
 from gpuaas_platform.identity.known_devices import device_cookie_make, device_known

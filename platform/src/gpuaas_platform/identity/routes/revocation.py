@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from gpuaas_contract.common import Page
-from gpuaas_contract.credentials import CredentialsEnded, SignInFailure
-from gpuaas_contract.identity import PersonalToken, Session
+from gpuaas_contract.credentials import CredentialsEnded, Session, SignInFailure
+from gpuaas_contract.identity import PersonalToken
 from gpuaas_platform.identity import revocation, sessions, tokens
 from gpuaas_platform.identity.cookies import browser_secure, session_cookies_clear
 from gpuaas_platform.kernel.call import CallDep

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 
 from gpuaas_contract.access import Whoami
 from gpuaas_contract.common import Page
-from gpuaas_contract.credentials import PasskeyChallenge
-from gpuaas_contract.identity import Session, SignIn
+from gpuaas_contract.credentials import PasskeyChallenge, Session
+from gpuaas_contract.identity import SignIn
 from gpuaas_platform.identity import sessions, whoami
 from gpuaas_platform.identity.cookies import (
     base_url,
