@@ -94,7 +94,7 @@ def answered(credential: dict[str, Any]) -> tuple[bytes, bytes]:
         credential_id = webauthn.base64url_to_bytes(credential["id"])
         client = json.loads(webauthn.base64url_to_bytes(credential["response"]["clientDataJSON"]))
         return credential_id, webauthn.base64url_to_bytes(client["challenge"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise PasskeyRefused("this is no answer of a passkey") from error
 
 

@@ -73,7 +73,7 @@ async def test_anothers_passkey_challenge_or_site_is_refused(world: World, admin
         foreign.signed(await challenge(world.browser())),
         passkey.signed(her_options),
         elsewhere.signed(await challenge(world.browser())),
-        {"id": "AAAA"},
+        {"id": 7, "response": {"clientDataJSON": 7}},
         {"id": "AAAA", "response": {"clientDataJSON": "e30"}},
     ):
         refused = await world.browser().post("/sessions", {**RIGHT, "passkey": answer})
