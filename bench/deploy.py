@@ -29,7 +29,7 @@ from gpuaas_contract.states import Health, InstanceStatus
 from gpuaas_lab import Lab, sources
 from gpuaas_sdk import Request
 from tools.ground import ground_up
-from tools.slurm_crew import packages_install
+from tools.slurm_crew import as_person, packages_install
 from tools.slurm_site import ENDED, SlurmSite, bundles_publish, slurm_up
 
 DEPLOY_LIMIT = 1.25
@@ -117,7 +117,7 @@ async def _added() -> Row:
         seconds = time.monotonic() - began
         if ended.status != "succeeded":
             raise RuntimeError(f"the add failed: {ended.error}")
-        ran = await site.ground.lab.machine("n1").run("srun -w n3 hostname")
+        ran = await site.ground.lab.machine("n1").run(as_person("srun -w n3 hostname"))
         if ran.stdout.strip() != "n3":
             raise RuntimeError(f"no job ran on the new worker: {ran}")
     return Row("add", 3, floor, seconds, ADD_LIMIT, load, _steps(ended))

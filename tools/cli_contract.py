@@ -24,8 +24,11 @@ _LONG_VERBS: Final = ("end_all", "list_all", "project_summary", "tenant_summary"
 # What people call a thing, where the contract's word is longer.
 _SHORT: Final = {"app_instance": "instance", "app_member": "member"}
 _SHOWN: Final = {"read": "show"}
-# For a browser alone: an identity provider sends people there.
-_NOT_FOR_TERMINALS: Final = {"oidc_callback", "oidc_start"}
+# For a browser alone: an identity provider sends people there, and a cookie says who asks.
+_NOT_FOR_TERMINALS: Final = {
+    *("oidc_callback", "oidc_provider_callback", "oidc_start"),
+    *("pending_sign_in_complete", "pending_sign_in_read"),
+}
 _FIRST: Final = (
     *("id", "name", "resource_name", "slug", "version", "email", "title", "kind", "type", "key"),
     *("app_slug", "component_key", "status", "health", "category", "role_name", "action"),
@@ -110,7 +113,10 @@ class Book:
         return {"schema": _name(schema), "flags": flags}
 
     def _answer(self, operation: Node) -> Node:
-        status, answer = next(iter(operation["responses"].items()))
+        responses: Node = operation["responses"]
+        # Where another answer of success stands beside it, what is made is the answer.
+        status = "201" if "201" in responses else next(iter(responses))
+        answer = responses[status]
         content = answer.get("content", {})
         if "application/json" not in content:
             media = next(iter(content), "")

@@ -261,7 +261,8 @@ def _welcome(up: _Up, instance: AppInstance | None) -> str:
             "",
             (
                 f"  log in    .venv/bin/gpuaas-lab ssh {up.ground.lab.machines[0].name}"
-                f" --name {LAB}   then sinfo, srun, sbatch"
+                # Root runs no jobs; the administrator is the installation's first person.
+                f" --name {LAB}   then su - $(id -nu 200001), sinfo, srun, sbatch"
             ),
         ]
     else:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gpuaas_contract.apps import AppInstance, Operation
 from gpuaas_sdk import Machines
 from tools.ground import Ground
+from tools.slurm_crew import as_person
 from tools.slurm_site import SlurmSite
 
 NAME = "demo"
@@ -67,7 +68,7 @@ async def job_run(ground: Ground, cluster: Cluster) -> None:
         machines = Machines(client)
         try:
             machine = await machines.open(cluster.controller)
-            ran = await machine.run(JOB.format(nodes=cluster.workers), timeout=120)
+            ran = await machine.run(as_person(JOB.format(nodes=cluster.workers)), timeout=120)
         finally:
             await machines.close()
     print(

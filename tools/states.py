@@ -30,6 +30,13 @@ _WORDS = {
     " lease leads back to `requested`. `failed` is left by retry or abandon.",
     "app version": "A published version of an app; its manifest never changes.",
     "allocation": "A machine held by a project.",
+    "node": "A machine of the platform. `cleaning` while it goes from one tenant to others;"
+    " `set_aside` when that failed. Both are left by evidence or by `retired`, never by a change of"
+    " the status.",
+    "cleaning of a node": "Sessions are ended and the agent's identity is revoked (`closing`), the"
+    " machine is cleaned as its region says (`wiping`), its agent enrols afresh (`enrolling`) and"
+    " is heard (`checking`). `set_aside` is left by a retry, by an operator who confirms, or by"
+    " `retired`.",
     "enrolment": "A permission to enrol one host, once.",
     "node agent": "What speaks for a machine. `leaving` until the host has said that it is clean;"
     " absent is a condition of the node, never a state: absent is not gone.",

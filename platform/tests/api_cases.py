@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from api_case import At, Body, Case, Params
 from api_cases_artifacts import ARTIFACT_CASES
+from api_cases_credentials import CREDENTIAL_CASES
 from api_scenario import CLOSED_PORT
 from apps_fixtures import echo_manifest
 from custody_fixtures import USER_KEY, private_key_make
@@ -44,6 +45,7 @@ _VERSION = {"version": "3.0.0", "manifest": echo_manifest()}
 _DRAFT = {"version": "draft"}
 _SKU = {"name": "large", "display_name": "Large", "cpus": 64, "memory_mib": 65536}
 _HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
+_NEW_HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK"
 _NODE = {"name": "extra", "region": "north", "sku": "small", "address": "extra.lab"}
 
 
@@ -67,15 +69,32 @@ _IDENTITY: Final[dict[str, Case]] = {
     "session_create": _open(
         "signing in is how one becomes known", _same({"email": ADMIN, "password": PASSWORD})
     ),
-    "passkey_challenge_create": _open(
-        "the step of a sign-in before the passkey", _same({"email": ADMIN, "password": PASSWORD})
-    ),
     "token_create": _open(
         "a key is exchanged by whoever holds it", lambda p: {"key": p["key_secret"]}
     ),
     "auth_methods_read": _open("the sign-in page shows it"),
     "oidc_start": _open("the way to the identity provider"),
     "oidc_callback": _open("the way back; the provider's answer is checked"),
+    "oidc_provider_callback": _open("the way back from a tenant's provider; it is checked"),
+    "pending_sign_in_read": _open("the browser's cookie shows what waits for it"),
+    "pending_sign_in_complete": _open(
+        "the browser's cookie shows what waits for it", _same({"user_id": "user_x"})
+    ),
+    "identity_provider_create": _tenant(
+        _same({"name": "More", "issuer": "https://localhost:9", "client_id": "gpuaas"})
+    ),
+    "identity_provider_list": _TENANT,
+    "identity_provider_read": _TENANT,
+    "identity_provider_update": _tenant(_same({"name": "Renamed"})),
+    "identity_provider_check": _TENANT,
+    "identity_provider_delete": _TENANT,
+    "tenant_domain_create": _tenant(_same({"domain": "more.example"})),
+    "tenant_domain_list": _TENANT,
+    "tenant_domain_verify": _TENANT,
+    "tenant_domain_approve": Case(
+        At.PLATFORM, _same({"reason": "The contract names this domain."}), by="root"
+    ),
+    "tenant_domain_delete": _TENANT,
     "device_sign_in_create": _open("a terminal asks to be let in", _same({"name": "laptop"})),
     "device_sign_in_redeem": _open(
         "a terminal becomes known by it", lambda p: {"secret": p["device_secret"]}
@@ -84,28 +103,6 @@ _IDENTITY: Final[dict[str, Case]] = {
     "device_sign_in_decide": Case(At.OWN, _same({"approve": True}), why="only within a session"),
     "session_list": _OWN,
     "session_end": _OWN,
-    "session_end_all": Case(At.OWN, why="only within a session"),
-    "sign_in_failure_list": _OWN,
-    "user_sign_in_failure_list": _TENANT,
-    "second_factor_list": _OWN,
-    "second_factor_create": Case(
-        At.OWN, _same({"current_password": PASSWORD}), why="only within a session"
-    ),
-    "second_factor_confirm": Case(At.OWN, _same({"code": "123456"}), why="only within a session"),
-    "second_factor_remove": Case(
-        At.OWN, _same({"current_password": PASSWORD}), why="only within a session"
-    ),
-    "recovery_codes_read": _OWN,
-    "recovery_codes_create": Case(
-        At.OWN, _same({"current_password": PASSWORD}), why="only within a session"
-    ),
-    "user_second_factor_list": _TENANT,
-    "user_second_factor_reset": _TENANT,
-    "user_session_list": _TENANT,
-    "user_session_end": Case(At.TENANT, params={"session_id": "member_session_id"}),
-    "user_session_end_all": Case(At.TENANT, query={"tokens": "false"}),
-    "user_personal_token_list": _TENANT,
-    "user_personal_token_revoke": Case(At.TENANT, params={"token_id": "member_token_id"}),
     "whoami_read": _OWN,
     "personal_token_create": Case(At.OWN, _same({"name": "x"}), why="only within a session"),
     "personal_token_list": _OWN,
@@ -207,6 +204,10 @@ _POLICY_AUDIT_EVENTS: Final[dict[str, Case]] = {
 _CAPACITY_CATALOG: Final[dict[str, Case]] = {
     "region_create": _platform({"name": "south", "display_name": "South"}),
     "region_list": _COMMON,
+    "region_cleaning_read": Case(At.PLATFORM, by="root", params={"name": "region_name"}),
+    "region_cleaning_set": Case(
+        At.PLATFORM, _same({"method": "attested"}), by="root", params={"name": "region_name"}
+    ),
     "sku_create": _platform({**_SKU, "price_per_hour": "4.5"}),
     "sku_list": _COMMON,
     "sku_update": _platform({"price_per_hour": "0.75"}),
@@ -214,6 +215,7 @@ _CAPACITY_CATALOG: Final[dict[str, Case]] = {
     "node_list": _PLATFORM,
     "node_read": _PLATFORM,
     "node_update": _platform({"status": "cordoned"}),
+    "node_clean": _platform({"reason": "Sold."}),
     "allocation_create": _project(_same({"name": "more", "sku": "small", "region": "north"})),
     "allocation_list": _REACH,
     "allocation_read": _PROJECT,
@@ -305,6 +307,11 @@ _FLEET: Final[dict[str, Case]] = {
     "node_unenrol": Case(
         At.PLATFORM, _same({"reason": "It moves."}), by="root", params=_AGENT_NODE
     ),
+    "cleaning_list": _PLATFORM,
+    "cleaning_read": _PLATFORM,
+    "cleaning_confirm": _platform({"reason": "Installed anew.", "host_keys": [_NEW_HOST_KEY]}),
+    "cleaning_retry": _platform({"reason": "Once more."}),
+    "cleaning_retire": _platform({"reason": "It is broken."}),
     "node_task_create": Case(
         At.PROJECT,
         _same({"spec": {"kind": "run_script", "script": "true"}}),
@@ -431,6 +438,7 @@ CASES: Final = (
     | _CAPACITY_CATALOG
     | _CUSTODY
     | ARTIFACT_CASES
+    | CREDENTIAL_CASES
     | _FLEET
     | _APPS_OPERATE
 )

@@ -45,8 +45,9 @@ _SPARED = {
     "user_update": "active",
     "service_account_update": "active",
 }
-# Answers of the 500s that are right here: nothing listens where the provider should be.
-_UNREACHABLE = {"oidc_start": 503}
+# Answers of the 500s that are right here: nothing listens where the provider and the name server
+# should be.
+_UNREACHABLE = {"oidc_start": 503, "tenant_domain_verify": 503}
 _CONFIG = {
     "seed": 20260101,
     "generation": {"deterministic": True, "max-examples": 5, "mode": "all"},

@@ -43,6 +43,18 @@ BODIES: Final[dict[tuple[str, str], Reference]] = {
             "principal_id": ref, "permission": "apps.instance.read", "scope": own[_OWN_SCOPE],
         },
     ),
+    ("group_mapping_create", "provider_id"): Reference(
+        "stranger",
+        "provider_id",
+        lambda ref, own: {
+            "group": "g", "role": "project_viewer", "scope": own[_OWN_SCOPE], "provider_id": ref,
+        },
+    ),
+    ("session_create", "user_id"): Reference(
+        "stranger",
+        "user_id",
+        lambda ref, _: {"email": "who@example.org", "password": "a guess at it", "user_id": ref},
+    ),
     ("personal_token_create", "scope"): Reference(
         "stranger in a session",
         "project_id",
@@ -102,6 +114,9 @@ NO_REFERENCE: Final = {
     ("break_glass_open", "org_id"): "for the platform's administrators, who see every tenant",
     ("app_instance_create", "control_plane_scope"): "a word, not a thing",
     ("agent_poll", "boot_id"): "the kernel's name for a boot, known to its machine alone",
+    ("identity_provider_create", "client_id"): "the provider's name for the platform",
+    ("identity_provider_update", "client_id"): "the provider's name for the platform",
+    ("pending_sign_in_complete", "user_id"): "one of those just offered to this browser",
     ("enrolment_create", "node_id"): "for the platform's operators, who see every node",
 }
 
@@ -119,6 +134,7 @@ FILTERS: Final = {
     "group_id": "group_id",
     "source_id": "source_id",
     "artifact_id": "artifact_id",
+    "node_id": "node_id",
 }
 
 

@@ -5,7 +5,6 @@ there are people who may use it, people who may not, and credentials that have e
 `zebra`'s project `quagga` hold that word, so that a leak of a name is seen as well as one of an id.
 """
 
-import asyncio
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from apps_fake_controller import FakeController
 from apps_fixtures import Site, echo_manifest
 from artifacts_fixtures import SigningKey, content_digest, intent
 from custody_fixtures import USER_KEY, private_key_make
+from eventually import eventually
 from fleet_fixtures import PaperAgent
 from identity_fixtures import PASSWORD, Browser, key_exchanged, project_scope, tenant_scope
 from platform_calls import bearer
@@ -75,6 +75,7 @@ async def scenario_build(
     await _account(scenario)
     await _custody(scenario)
     await _fleet(scenario)
+    await _cleaning(scenario)
     await _artifacts(scenario)
     if advance is not None:
         await _credentials_end(scenario, advance)
@@ -89,6 +90,7 @@ async def scenario_build(
 async def _catalog(scenario: Scenario) -> None:
     root = scenario.root
     await root.made("/regions", {"name": "north", "display_name": "North"})
+    await root.put("/regions/north/cleaning", {"method": "attested"})
     sku = {"name": "small", "display_name": "Small", "cpus": 2, "memory_mib": 4096}
     await root.made("/skus", {**sku, "price_per_hour": "0.5"})
     await root.made("/apps", {"slug": "echo", "display_name": "Echo", "publisher": "Tests"})
@@ -98,6 +100,7 @@ async def _catalog(scenario: Scenario) -> None:
     draft = {"version": "2.0.0", "manifest": echo_manifest()}
     await root.made("/apps/echo/versions", draft)
     scenario.params |= {"name": "small", "slug": "echo", "version": "1.0.0", "draft": "2.0.0"}
+    scenario.params["region_name"] = "north"
 
 
 async def _tenancy(scenario: Scenario) -> None:
@@ -127,6 +130,10 @@ async def _tenancy(scenario: Scenario) -> None:
     member = (await _join(scenario, boss, "member", "project_member", here)).user_id
     bindings = await boss.seen("/role-bindings", principal_id=member)
     mapping = {"group": "quagga-people", "role": "project_viewer", "scope": here}
+    provider = {"name": "zebra-sso", "issuer": "https://localhost:9", "client_id": "zebra"}
+    provider = await boss.made(f"/tenants/{zebra}/identity-providers", provider)
+    domain = await boss.made(f"/tenants/{zebra}/domains", {"domain": "zebra.example"})
+    params |= {"provider_id": provider["id"], "domain_id": domain["id"]}
     glass = {"org_id": zebra, "reason": "The tenant asked us to look at it."}
     params |= {
         "role_id": role["id"],
@@ -236,6 +243,20 @@ async def _fleet(scenario: Scenario) -> None:
     path = f"/allocations/{params['allocation_0']}/tasks"
     task = await scenario.people["boss"].made(path, {"spec": spec, "label": "quagga-task"})
     params["task_id"] = task["id"]
+
+
+async def _cleaning(scenario: Scenario) -> None:
+    """A node whose cleaning waits for an operator."""
+    root, params = scenario.root, scenario.params
+    node = {"name": "cleaned", "region": "north", "sku": "small", "address": "cleaned.lab"}
+    made = await root.made("/nodes", {**node, "host_keys": [_HOST_KEY]})
+    assert (await root.post(f"/nodes/{made['id']}/clean", {})).status_code == 202
+
+    async def waits() -> str | None:
+        page = (await root.get("/cleanings", node_id=made["id"], status="wiping")).json()
+        return page["items"][0]["id"] if page["items"] else None
+
+    params["cleaning_id"] = await eventually(waits)
 
 
 async def _artifacts(scenario: Scenario) -> None:
@@ -401,10 +422,9 @@ async def _webhooks(scenario: Scenario) -> None:
     params["webhook_id"] = made["webhook"]["id"]
     gap = {"category": "app_problem", "title": "quagga-two", "project_id": params["project_id"]}
     await boss.made("/gaps", gap)
-    for _ in range(600):
+
+    async def dead() -> Any:
         page = await boss.seen(f"/webhooks/{params['webhook_id']}/deliveries", status="dead")
-        if page["items"]:
-            params["delivery_id"] = page["items"][0]["id"]
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("no delivery died")
+        return page["items"]
+
+    params["delivery_id"] = (await eventually(dead, what="a dead delivery"))[0]["id"]

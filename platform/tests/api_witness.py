@@ -1,13 +1,15 @@
 """What tests over the whole API look at beside the answers: the tables, the audit, the stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from api_scenario import PROJECT_WORD, TENANT_WORD, Scenario
+from eventually import eventually
 from identity_fixtures import World
 
+from gpuaas_platform.events.stream import Hub, Subscription, hub_of
 from gpuaas_platform.kernel.call import Platform
 
 # Written by the record of requests itself, or by loops that go on while the tests ask.
@@ -69,7 +71,11 @@ async def hidden_words(world: World, scenario: Scenario, who: str) -> set[str]:
 
 
 async def streamed(world: World, headers: Mapping[str, str]) -> str:
-    """What the endless stream shows from its beginning, until it has nothing more to say."""
+    """What the endless stream shows of all numbered events: up to a heartbeat after the last."""
+    db, hub = world.platform.db, hub_of(world.platform)
+    await eventually(lambda: db.fetchval("SELECT count(*) = 0 FROM outbox"))
+    head = int(await db.fetchval("SELECT seq FROM event_head"))
+    others = set(hub._subscriptions)
     said: asyncio.Queue[bytes] = asyncio.Queue()
     end = asyncio.Event()
     sent = iter([{"type": "http.request", "body": b"", "more_body": False}])
@@ -96,12 +102,20 @@ async def streamed(world: World, headers: Mapping[str, str]) -> str:
     task = asyncio.create_task(world.edge(scope, receive, send))
     shown = b""
     try:
-        while True:
-            shown += await asyncio.wait_for(said.get(), 1.0 if shown.count(b"\n") > 3 else 20.0)
-    except TimeoutError:
+        await eventually(lambda: task.done() or _up_to(hub, hub._subscriptions - others, head))
+        await hub.beat()
+        while b": heartbeat" not in shown and not (task.done() and said.empty()):
+            shown += await asyncio.wait_for(said.get(), 60)
+    finally:
         end.set()
         await task
     return shown.decode()
+
+
+def _up_to(hub: Hub, subscriptions: Iterable[Subscription], head: int) -> bool:
+    """Whether each reader gets events as they happen, all up to this one handed out."""
+    live = [one.live for one in subscriptions]
+    return bool(live) and all(live) and (hub.offered or 0) >= head
 
 
 async def audit_faults(platform: Platform, expected: Mapping[str, int]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-from journal_fixtures import eventually
+from eventually import eventually
 
 from gpuaas_platform.billing.recording import recording_turn
 from gpuaas_platform.kernel.call import Platform
@@ -127,4 +127,4 @@ async def usage_settled(platform: Platform) -> None:
             )
         )
 
-    await eventually(counted, 60)
+    await eventually(counted, within=60)

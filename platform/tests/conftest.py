@@ -19,6 +19,7 @@ import httpx2
 import pytest
 from app_pool import app_running
 from fastapi import Request
+from observed_calls import Waits
 
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.permissions import ROLES, Permission, RoleName
@@ -132,6 +133,11 @@ def callers() -> Callers:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(data_dir=tmp_path, rate_limit_per_second=1e6, rate_limit_burst=1_000_000)
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
+    return Waits(monkeypatch)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A project with machines, for tests of the custody room."""
 
-import asyncio
 import base64
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from eventually import eventually
 from platform_calls import bearer
 from tenancy_fixtures import project_make
 
@@ -132,9 +132,5 @@ async def swept(platform: Platform) -> None:
     """Sweep, and wait for the platform's own sweep where that one was faster."""
     await sweep_turn(platform)
     now = platform.clock.now()
-    for _ in range(3000):
-        left = "SELECT count(*) FROM secret_sweep WHERE taken OR due_at <= $1"
-        if not await platform.db.fetchval(left, now):
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("the sweep does not come to an end")
+    none = "SELECT count(*) = 0 FROM secret_sweep WHERE taken OR due_at <= $1"
+    await eventually(lambda: platform.db.fetchval(none, now), what="the sweep ends")

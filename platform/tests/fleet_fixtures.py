@@ -46,13 +46,15 @@ class PaperAgent:
             "sealing_key": base64.b64encode(sealing).decode(),
         }
 
-    async def enrol(self, token: str, host_keys: list[str] | None = None) -> httpx2.Response:
+    async def enrol(
+        self, token: str, host_keys: list[str] | None = None, facts: Any = FACTS
+    ) -> httpx2.Response:
         """Use a token."""
         body = {
             "token": token,
             "agent_version": "0.1.0",
             "host_keys": host_keys or [HOST_KEY],
-            "facts": FACTS,
+            "facts": facts,
             **self.keys(),
         }
         answer = await self.client.post("/agent/enrol", json=body)
@@ -76,9 +78,15 @@ class PaperAgent:
             self.headers = bearer(answer.json()["access_token"])
         return answer
 
-    async def post(self, path: str, body: dict[str, Any] | None = None) -> httpx2.Response:
+    async def post(
+        self,
+        path: str,
+        body: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> httpx2.Response:
         """Say something."""
-        return await self.client.post(f"/agent{path}", json=body, headers=self.headers)
+        sent = self.headers | (headers or {})
+        return await self.client.post(f"/agent{path}", json=body, headers=sent)
 
     async def poll(self, wait: str = "0s", **more: Any) -> dict[str, Any]:
         """Ask for directions; texts whose signature is right are opened."""
@@ -131,7 +139,14 @@ class FleetSite:
     stranger: dict[str, str]
     agent: PaperAgent
     enrolment: dict[str, Any]
+    other: Place
+    """The stranger's project, of another tenant."""
     allocation_id: str = ""
+
+    @property
+    def clock(self) -> Any:
+        """The platform's clock, which a test can move."""
+        return self.platform.clock
 
     async def enrolment_make(self, **body: Any) -> dict[str, Any]:
         """An enrolment for a host."""
@@ -182,6 +197,7 @@ async def site_make(client: httpx2.AsyncClient, platform: Platform, callers: Any
         stranger=bearer(callers.add(RoleName.PROJECT_ADMIN, other)),
         agent=PaperAgent(client),
         enrolment={},
+        other=other,
     )
     site.enrolment = await site.enrolment_make()
     return site

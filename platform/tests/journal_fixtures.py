@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
 import httpx2
 import uvicorn
+from eventually import eventually
 
 from gpuaas_contract.common import Model
 from gpuaas_contract.permissions import Permission, RoleName
@@ -65,15 +66,6 @@ async def happen(
     await mutate(system_call(platform, "/test", correlation), action, handler)
 
 
-async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = 60) -> Any:
-    """Wait until the check answers something true, and return it."""
-    async with asyncio.timeout(seconds):
-        while True:
-            if answer := await check():
-                return answer
-            await asyncio.sleep(0.02)
-
-
 async def numbered(platform: Platform, count: int) -> list[dict[str, Any]]:
     """Wait until so many events have their number; all of them, in order."""
 
@@ -86,11 +78,14 @@ async def numbered(platform: Platform, count: int) -> list[dict[str, Any]]:
 
 @contextlib.asynccontextmanager
 async def listening(platform: Platform) -> AsyncIterator[str]:
-    """The platform behind a real server on a real socket, for streams; its address."""
+    """The platform behind a real server on a real socket, for streams; its address.
+
+    The server itself is the platform's part `test.server`.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
     edge = Edge(platform.parts["test.app"], max_body_bytes=platform.settings.max_body_bytes)
     config = uvicorn.Config(edge, lifespan="off", log_config=None, timeout_graceful_shutdown=5)
-    server = uvicorn.Server(config)
+    server = platform.parts["test.server"] = uvicorn.Server(config)
     task = asyncio.create_task(server._serve([listener]))
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/api/v1"
@@ -156,7 +151,6 @@ __all__ = [
     "PROJECT",
     "Callers",
     "Hands",
-    "eventually",
     "happen",
     "listening",
     "numbered",

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
+from eventually import eventually
 
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.caller import Place
 
 HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
-_LOOKS = 3000  # fifty a second, at most
 
 
 class Never(Exception):
@@ -105,16 +105,20 @@ class Site:
 
     async def became(self, allocation_id: str, *statuses: str) -> Any:
         """The allocation, once it is in one of these states; time passes for orders that wait."""
-        path, found = f"/allocations/{allocation_id}", {}
-        for _ in range(_LOOKS):
-            found = (await self.client.get(path, headers=self.admin)).json()
+        found: Any = {}
+
+        async def seen() -> Any:
+            nonlocal found
+            answer = await self.client.get(f"/allocations/{allocation_id}", headers=self.admin)
+            found = answer.json()
             if found["status"] in statuses:
                 return found
-            await asyncio.sleep(0.02)
             if await self._all_wait("machine_orders"):
                 self.clock.advance(seconds=61)
                 self.platform.signals.send(("capacity.orders",))
-        raise AssertionError(f"it stays {found['status']}: {found['status_reason']}")
+            return None
+
+        return await eventually(seen, what=lambda: f"one of {statuses}, but it is {found}")
 
     async def active(self, name: str = "a") -> str:
         """The id of an allocation whose machine is there."""
@@ -156,23 +160,26 @@ class Site:
 
     async def said(self, allocation_id: str, *conditions: str) -> Any:
         """The node, once exactly these conditions hold of it."""
-        for _ in range(_LOOKS):
-            node = await self.node(allocation_id)
-            if tuple(one["type"] for one in node["conditions"]) == conditions:
-                return node
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"it was never said: {conditions}")
+
+        async def node() -> Any:
+            found = await self.node(allocation_id)
+            types = tuple(one["type"] for one in found["conditions"])
+            return found if types == conditions else None
+
+        return await eventually(node, what=f"the conditions {conditions}")
 
     async def until(self, holds: Callable[[], bool], *, later: bool = False) -> None:
         """Wait until something holds; `later` lets time pass for what is tried again."""
-        for _ in range(_LOOKS):
+
+        async def held() -> bool:
             if holds():
-                return
-            await asyncio.sleep(0.02)
+                return True
             if later and await self._all_wait("machine_trust"):
                 self.clock.advance(seconds=16)
                 self.platform.signals.send(("capacity.trust",))
-        raise AssertionError("it never came to hold")
+            return False
+
+        await eventually(held)
 
     async def _all_wait(self, table: str) -> bool:
         """Whether all there is to do waits for a later time: else its lease would lapse."""

@@ -31,6 +31,7 @@ class RunningProvider:
             "data_dir": folder,
             "rate_limit_per_second": 1e6,
             "rate_limit_burst": 1_000_000,
+            "public_url": "http://test",
             "oidc_issuer": self.issuer,
             "oidc_client_id": CLIENT_ID,
             "oidc_client_secret_file": secret,
@@ -38,7 +39,9 @@ class RunningProvider:
         return Settings.model_validate(given | more)
 
     async def change(self, **wanted: object) -> None:
-        """Rotate its keys (`rotate=True`), or say who is in which group (`groups={…}`)."""
+        """Rotate its keys (`rotate=True`), say who is in which group (`groups={…}`), or where
+        it may send browsers back to as well (`redirect_uri=…`).
+        """
         async with httpx2.AsyncClient(timeout=60) as client:
             answer = await client.post(f"{self.issuer}/test/state", json=wanted)
             assert answer.status_code == 200, answer.text

@@ -1,7 +1,8 @@
 """A real OpenID Connect provider (canaille) as a process of its own, on loopback.
 
-Run by tests. `POST /test/state` is added to it, so that a test can rotate its signing keys and move
-people between groups; everything else is the provider as it is installed.
+Run by tests. `POST /test/state` is added to it, so that a test can rotate its signing keys, move
+people between groups and register another address to send browsers back to; everything else is the
+provider as it is installed.
 """
 
 import json
@@ -55,6 +56,10 @@ def _app(issuer: str, redirect_uri: str) -> Flask:
         if wanted.get("forget_codes"):  # its memory mixes up codes that were never redeemed
             for code in Backend.instance.query(models.AuthorizationCode):
                 Backend.instance.delete(code)
+        if "redirect_uri" in wanted:
+            client = Backend.instance.get(models.Client, client_id=CLIENT_ID)
+            client.redirect_uris = [*client.redirect_uris, wanted["redirect_uri"]]
+            Backend.instance.save(client)
         for group, members in wanted.get("groups", {}).items():
             _group_set(group, members)
         return {"ok": True}

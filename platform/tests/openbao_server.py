@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 import hvac  # type: ignore[import-untyped] # the library has no types
 import requests
+from eventually import eventually_sync
 
 _POLICY = """
 path "secret/data/gpuaas/*" { capabilities = ["create", "update", "read"] }
@@ -77,16 +77,16 @@ def openbao_running() -> Iterator[OpenBao]:
 
 
 def _wait(process: "subprocess.Popen[bytes]", root: Any, folder: Path) -> None:
-    for _ in range(1200):
-        if process.poll() is not None:
-            break
+    log = folder / "log"
+
+    def unsealed() -> bool:
+        assert process.poll() is None, log.read_text()
         try:
-            if root.sys.is_initialized() and not root.sys.is_sealed():
-                return
+            return bool(root.sys.is_initialized() and not root.sys.is_sealed())
         except (requests.RequestException, hvac.exceptions.VaultError):
-            pass
-        time.sleep(0.05)
-    raise AssertionError((folder / "log").read_text())
+            return False
+
+    eventually_sync(unsealed, within=120, what=lambda: f"unsealed; the log is {log.read_text()}")
 
 
 def _prepare(root: Any, folder: Path) -> None:

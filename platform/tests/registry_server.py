@@ -11,7 +11,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from eventually import eventually_sync
 
 _CACHE = Path(__file__).parents[2] / ".cache" / "docker-registry"
 _PROGRAM = "docker-registry"
@@ -175,16 +175,16 @@ def registry_program() -> Path | None:
 
 
 def _wait(registry: Registry) -> None:
-    for _ in range(1200):
-        if registry.process.poll() is not None:
-            break
+    log = registry.folder / "log"
+
+    def answers() -> bool:
+        assert registry.process.poll() is None, f"the registry ended: {log.read_text()}"
         try:
-            if httpx2.get(f"http://{registry.host}/v2/").status_code in {200, 401}:
-                return
+            return httpx2.get(f"http://{registry.host}/v2/").status_code in {200, 401}
         except httpx2.TransportError:
-            pass
-        time.sleep(0.05)
-    raise AssertionError(f"the registry did not start: {(registry.folder / 'log').read_text()}")
+            return False
+
+    eventually_sync(answers, within=120, what=lambda: f"an answer; the log is {log.read_text()}")
 
 
 def _bcrypt(password: str) -> str:

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from eventually import eventually_sync
 
 from gpuaas_platform.artifacts.sigv4 import Keys, Signed, headers_signed
 
@@ -88,19 +88,19 @@ def s3_running() -> Iterator[S3Server]:
 
 def _wait(server: S3Server) -> None:
     """Ready is a server that has made the bucket and kept something in it."""
-    for _ in range(600):
-        if server.process.poll() is not None:
-            break
+    log = server.folder / "log"
+
+    def writable() -> bool:
+        assert server.process.poll() is None, f"the S3 server ended: {log.read_text()}"
         try:
-            if server.ask("PUT", f"/{BUCKET}").status_code in {200, 409}:
-                probe = server.ask("PUT", f"/{BUCKET}/probe")
-                if probe.status_code == 200:
-                    server.ask("DELETE", f"/{BUCKET}/probe")
-                    return
+            if server.ask("PUT", f"/{BUCKET}").status_code not in {200, 409}:
+                return False
+            return server.ask("PUT", f"/{BUCKET}/probe").status_code == 200
         except httpx2.TransportError:
-            pass
-        time.sleep(0.1)
-    raise AssertionError(f"the S3 server did not start: {(server.folder / 'log').read_text()}")
+            return False
+
+    eventually_sync(writable, within=120, what=lambda: f"an answer; the log is {log.read_text()}")
+    server.ask("DELETE", f"/{BUCKET}/probe")
 
 
 def _free_ports(count: int) -> list[int]:

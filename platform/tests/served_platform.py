@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
+from eventually import eventually_sync
 
 
 class ServedPlatform:
@@ -30,16 +30,13 @@ class ServedPlatform:
         self.url = ""
 
     def await_listening(self) -> str:
-        """Wait for the line that says where it listens."""
-        while True:
-            ended = self.process.poll() is not None
-            seen = self._printed()
-            if found := re.search(r" on (http://\S+)\n", seen):
-                self.url = f"{found[1]}/api/v1"
-                self._await_ready()
-                return self.url
-            assert not ended, f"the platform ended: {seen}"
-            time.sleep(0.02)
+        """Wait for the line that says where it listens, and until it is ready."""
+        address = eventually_sync(
+            self._address, within=120, what=lambda: f"an address in: {self._printed()}"
+        )
+        self.url = f"{address}/api/v1"
+        eventually_sync(self._ready, within=120, what="the platform is ready")
+        return self.url
 
     def output_at_end(self) -> str:
         """What it printed until it ended by itself."""
@@ -65,15 +62,18 @@ class ServedPlatform:
     def _printed(self) -> str:
         return Path(self._output.name).read_text()
 
-    def _await_ready(self) -> None:
-        for _ in range(1200):
-            try:
-                if httpx2.get(f"{self.url}/health/ready", timeout=60).status_code == 200:
-                    return
-            except httpx2.HTTPError:
-                pass
-            time.sleep(0.05)
-        raise AssertionError("the platform is not ready")
+    def _address(self) -> str | None:
+        ended = self.process.poll() is not None  # first: what it printed is then complete
+        printed = self._printed()
+        found = re.search(r" on (http://\S+)\n", printed)
+        assert found or not ended, f"the platform ended: {printed}"
+        return found[1] if found else None
+
+    def _ready(self) -> bool:
+        try:
+            return httpx2.get(f"{self.url}/health/ready", timeout=60).status_code == 200
+        except httpx2.HTTPError:
+            return False
 
 
 @contextmanager

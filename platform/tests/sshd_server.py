@@ -7,13 +7,13 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from eventually import eventually_sync
 
 _PRIVILEGE_SEPARATION = Path("/run/sshd")
 _OURS = 0o711
@@ -167,16 +167,15 @@ def _privilege_separation() -> Iterator[None]:
 
 
 def _wait(process: "subprocess.Popen[bytes]", server: Sshd) -> None:
-    for _ in range(1200):
-        if process.poll() is not None:
-            break
+    def listens() -> bool:
+        assert process.poll() is None, server.log
         try:
-            socket.create_connection(("127.0.0.1", server.port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", server.port), timeout=60).close()
         except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise AssertionError(server.log)
+            return False
+        return True
+
+    eventually_sync(listens, within=120, what=lambda: f"a connection; the log is {server.log}")
 
 
 def _keygen(path: Path) -> None:

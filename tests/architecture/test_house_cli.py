@@ -25,7 +25,13 @@ def test_every_operation_is_a_command() -> None:
     known = [one["id"] for one in digest["operations"]]
     words = [(one["noun"], one["verb"]) for one in digest["operations"]]
 
-    assert wanted - set(known) == {"oidc_callback", "oidc_start"}  # pages for a browser
+    assert wanted - set(known) == {  # pages for a browser, and what its cookie names
+        "oidc_callback",
+        "oidc_provider_callback",
+        "oidc_start",
+        "pending_sign_in_complete",
+        "pending_sign_in_read",
+    }
     assert len(set(words)) == len(words)
 
 

@@ -47,6 +47,17 @@ def test_it_waits():
     Path(__file__).with_suffix(".child").write_text(f"{child.pid} {tempfile.gettempdir()}")
     threading.Event().wait()
 """
+SEEDED = """
+from pathlib import Path
+from hypothesis import given, strategies as st
+DRAWN = []
+@given(st.integers())
+def draw(number):
+    DRAWN.append(number)
+def test_it_draws():
+    draw()
+    Path(__file__).with_suffix(".drawn").write_text(repr(DRAWN))
+"""
 IN_ORDER = (
     """
 import pytest
@@ -132,8 +143,8 @@ def test_a_test_that_leaves_something_behind_makes_the_run_red(planted: Path) ->
 def test_what_a_killed_run_left_is_gone_after_the_next_start(planted: Path) -> None:
     (planted / "test_planted.py").write_text(WAITING)
     note = planted / "test_planted.child"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command(planted), cwd=tree.ROOT, **quiet) as runner:
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command(planted), cwd=tree.ROOT, stdout=quiet, stderr=quiet) as runner:
         eventually_sync(lambda: note.exists() and note.read_text(), what="the test waits")
         runner.send_signal(signal.SIGKILL)
     child, temporary = note.read_text().split()
@@ -147,18 +158,48 @@ def test_what_a_killed_run_left_is_gone_after_the_next_start(planted: Path) -> N
     assert not Path(temporary).exists()
 
 
-def run(folder: Path) -> Ended:
-    """Run the planted tests through the runner."""
+def test_a_soak_prints_its_seed_takes_one_and_writes_a_report(planted: Path) -> None:
+    (planted / "test_planted.py").write_text(SEEDED)
+    first = run(planted, "soak", "--hours", "0", "--seed", "77")
+    assert first.status == 0, first.said
+    assert "round 1, again with: make soak SEED=77" in first.said
+    [report] = (planted / "soak").glob("*.md")
+    assert "## Round 1: `make soak SEED=77`" in report.read_text()
+    assert "1 passed, 0 failed" in report.read_text()
+    drawn = (planted / "test_planted.drawn").read_text()
+    run(planted, "soak", "--hours", "0", "--seed", "77")
+    assert (planted / "test_planted.drawn").read_text() == drawn
+    run(planted, "soak", "--hours", "0", "--seed", "78")
+    assert (planted / "test_planted.drawn").read_text() != drawn
+
+
+def test_a_recorded_test_is_forgotten_once_it_always_passes(planted: Path) -> None:
+    file = planted / "test_planted.py"
+    file.write_text(FLAKY.format(name="test_it"))
+    [recorded] = run(planted).flaky
+    again = run(planted, "flaky", "--times", "2")
+    assert again.status == 0, again.said
+    assert f"{recorded}: passed 2 times: removed" in again.said
+    assert again.flaky == []
+    file.write_text("def test_it():\n    assert not 'always'\n")
+    broken = run(planted, "flaky", "--times", "2", recorded)
+    assert broken.status == 1, broken.said
+    assert "failed 2 of 2 times" in broken.said
+
+
+def run(folder: Path, *given: str) -> Ended:
+    """Run the planted tests through the runner, or give it other words."""
     ran = subprocess.run(
-        command(folder), cwd=tree.ROOT, capture_output=True, text=True, check=False
+        command(folder, *given), cwd=tree.ROOT, capture_output=True, text=True, check=False
     )
     record = folder / "flaky.json"
     flaky = list(json.loads(record.read_text())) if record.exists() else []
     return Ended(ran.returncode, ran.stdout + ran.stderr, flaky)
 
 
-def command(folder: Path) -> Sequence[str]:
+def command(folder: Path, *given: str) -> Sequence[str]:
     """The runner's line, with its records kept beside the planted tests."""
-    files = sorted(str(path) for path in folder.glob("test_*.py"))
     runner = (sys.executable, "-m", "tools.suite", "--records", str(folder))
-    return (*runner, "test", "--workers", "1", "--only", *files)
+    files = sorted(str(path) for path in folder.glob("test_*.py"))
+    only = () if "flaky" in given else ("--only", *files)
+    return (*runner, *(given or ("test", "--workers", "1")), *only)

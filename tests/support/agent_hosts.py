@@ -1,13 +1,12 @@
 """A lab machine as an enrolled host, and what an operator and an app do with it over the API."""
 
-import asyncio
 import base64
 import contextlib
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import asyncssh
+from eventually import eventually
 
 from gpuaas_contract.capacity import Allocation, AllocationCreate, Node
 from gpuaas_contract.custody import (
@@ -51,14 +50,15 @@ class Host:
 
     async def ended(self, task: NodeTask, patience: float = PATIENCE) -> NodeTask:
         """The task when it has ended."""
-        until = time.monotonic() + patience
-        while time.monotonic() < until:
-            path = f"/node-tasks/{task.id}"
-            now = await self.operator.get(path, NodeTask, wait="5s", after=task.revision)
-            if now.status in NODE_TASK.terminal:
-                return now
-            task = now
-        raise AssertionError(f"{task.id} is still {task.status}")
+        path, seen = f"/node-tasks/{task.id}", task.revision
+
+        async def at_its_end() -> NodeTask | None:
+            nonlocal seen
+            now = await self.operator.get(path, NodeTask, wait="5s", after=seen)
+            seen = now.revision
+            return now if now.status in NODE_TASK.terminal else None
+
+        return await eventually(at_its_end, within=patience, what=f"{task.id} has ended")
 
     async def done(self, spec: dict[str, Any], **more: Any) -> NodeTask:
         """A task, from its wish to its end."""
@@ -86,10 +86,11 @@ class Host:
 
     async def until(self, command: str, patience: float = PATIENCE) -> None:
         """Until a command on the machine succeeds."""
-        until = time.monotonic() + patience
-        while (await self.machine.run(command, check=False)).status != 0:
-            assert time.monotonic() < until, f"still not: {command}"
-            await asyncio.sleep(0.05)
+
+        async def succeeds() -> bool:
+            return (await self.machine.run(command, check=False)).status == 0
+
+        await eventually(succeeds, within=patience, what=command)
 
     async def agent(self) -> NodeAgent:
         """The agent as the platform sees it."""
@@ -101,10 +102,15 @@ class Host:
 
     async def access_applied(self, patience: float = PATIENCE) -> None:
         """Until sshd is set up as it should be."""
-        until = time.monotonic() + patience
-        while not (agent := await self.agent()).access_applied:
-            assert time.monotonic() < until, f"access is not applied: {agent.access_error}"
-            await asyncio.sleep(0.05)
+        error = ""
+
+        async def applied() -> bool:
+            nonlocal error
+            agent = await self.agent()
+            error = agent.access_error
+            return agent.access_applied
+
+        await eventually(applied, within=patience, what=lambda: f"access is applied: {error}")
 
     async def unenrol(self, *, force: bool = False) -> NodeAgent:
         """Let the node go."""

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,6 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from eventually import eventually_sync
 
 BIN = Path(sys.executable).parent
 EMAIL, PASSWORD = "admin@example.test", "correct horse battery staple"
@@ -209,13 +210,11 @@ def machine_add(site: Site, name: str) -> None:
 
 
 def _await_ready(url: str) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    def ready() -> bool:
         try:
             with urllib.request.urlopen(f"{url}/api/v1/health/ready", timeout=5) as answer:  # noqa: S310 - loopback
-                if answer.status == 200:
-                    return
+                return bool(answer.status == 200)
         except urllib.error.URLError:
-            pass
-        time.sleep(0.05)
-    raise AssertionError("the platform is not ready")
+            return False
+
+    eventually_sync(ready, what="the platform is ready")

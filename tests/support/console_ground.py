@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from eventually import eventually_sync
 from served_platform import ServedPlatform, served
 
 CONSOLE = Path(__file__).parents[2] / "console" / "dist"
@@ -27,7 +27,6 @@ OWNER = "olga@acme.example"
 MEMBER = "mika@acme.example"
 HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
 BIN = Path(sys.executable).parent
-PATIENCE_SECONDS = 60
 
 
 class Api:
@@ -86,12 +85,13 @@ class Ground:
     def deploy(self, name: str, machine: str) -> dict[str, Any]:
         """An instance of the template app on a machine that is held, once it is healthy."""
         made = self.place(name, machine)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while made["health"] != "healthy":
-            assert time.monotonic() < deadline, f"{name} is {made['status']}, {made['health']}"
-            time.sleep(0.1)
-            made = self.admin.get(f"/app-instances/{made['id']}")
-        return dict(made)
+
+        def healthy() -> bool:
+            made.update(self.admin.get(f"/app-instances/{made['id']}"))
+            return bool(made["health"] == "healthy")
+
+        eventually_sync(healthy, what=f"{name} is healthy")
+        return made
 
     def place(
         self, name: str, machine: str, slug: str = "template", version: str | None = None

@@ -28,7 +28,7 @@ from gpuaas_slurm.delivery import artifact_name, artifact_platform, bundle_name
 from gpuaas_slurm.onmachine.residue import residue_env, residue_found
 from gpuaas_slurm.onmachine.scripts import script_text
 from tools.ground import Ground
-from tools.slurm_crew import members, succeeded, until
+from tools.slurm_crew import as_person, members, succeeded, until
 from tools.slurm_site import SLUG, SlurmSite, bundles_publish, slurm_up
 
 OBSERVE_S: Final = 2
@@ -59,6 +59,10 @@ class Life:
         """Run something where people work: on the controller's machine."""
         return (await self.machine("n1").run(command, check=check)).stdout
 
+    async def person(self, command: str) -> str:
+        """Run something there as one of the cluster's people."""
+        return await self.run(as_person(command))
+
     async def ask(self, kind: str, *names: str, **given: Any) -> None:
         """Ask for an operation on workers by name, and see it succeed."""
         known = await members(self.site, self.instance_id)
@@ -88,7 +92,7 @@ class Life:
 
     async def job(self, command: str) -> str:
         """Submit a job and wait until it runs; its number."""
-        number = (await self.run(f"sbatch --parsable {command}")).strip()
+        number = (await self.person(f"sbatch --parsable {command}")).strip()
         await self.run(
             f"for i in $(seq 600); do squeue -h -t R -j {number} | grep -q . && exit; sleep .2;"
             " done; exit 1"

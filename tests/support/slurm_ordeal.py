@@ -30,7 +30,7 @@ from gpuaas_sdk import Request
 from gpuaas_slurm.onmachine.residue import residue_env, residue_found
 from gpuaas_slurm.onmachine.scripts import script_text
 from tools.ground import Ground
-from tools.slurm_crew import members, packages_settle, placed, succeeded, told, until
+from tools.slurm_crew import as_person, members, packages_settle, placed, succeeded, told, until
 from tools.slurm_site import ENDED, SlurmSite, command_start, manifest_hasty, slurm_up
 
 OPTIONS: Final = ("--lease-seconds", "5", "--observe-seconds", "0")
@@ -90,6 +90,10 @@ class Ordeal:
         """Run something on a machine, as its operator."""
         ran = await self.ground.lab.machine(machine).run(command, check=check)
         return ran.stdout.strip()
+
+    async def person(self, command: str) -> str:
+        """Run something on the controller's machine, as one of the cluster's people."""
+        return await self.run("n1", as_person(command))
 
     async def instance(self) -> AppInstance:
         """The instance as people see it."""
@@ -225,7 +229,7 @@ class Ordeal:
     async def job_start(self, node: str) -> str:
         """A job on a node that ends when it is allowed to."""
         await self.run(node, "rm -f /run/job-may-end")
-        job = await self.run("n1", JOB.format(node=node))
+        job = await self.run("n1", as_person(JOB.format(node=node)))
         await until(lambda: self.job(job), lambda one: one.startswith("RUNNING"))
         return job
 

@@ -16,6 +16,7 @@ from gpuaas_contract.common import Scope, ScopeKind
 from gpuaas_contract.permissions import ROLES, Permission, RoleName
 from gpuaas_sdk import Request
 from gpuaas_slurm.onmachine.scripts import HOME
+from tools.slurm_crew import PERSON, as_person
 from tools.slurm_site import SlurmSite
 
 REFUSED: Final = "refused by the test"
@@ -116,6 +117,8 @@ def refused(machine: str, program: str, pattern: str = "*", *, answers: int = 0)
     # Written beside it first: what runs meanwhile must not meet half a script.
     write = (
         f"cat >{wrapper}.new <<'END'\n{text}END\n"
+        # Who runs the program may be any user.
+        f"install -m 666 /dev/null {wrapper}.calls\n"
         f"chmod 755 {wrapper}.new && mv {wrapper}.new {wrapper}"
     )
     return OnMachine(machine, write, f"rm -f {wrapper} {wrapper}.calls", REFUSED)
@@ -167,7 +170,8 @@ def busy_folder(machine: str, folder: str) -> OnMachine:
 def waiting_job(machine: str, node: str) -> OnMachine:
     """A job that waits for a node by its name; `machine` is where people submit."""
     submit = f"sbatch --chdir=/ --output=/dev/null --hold --nodelist={node} --wrap=true"
-    return OnMachine(machine, submit, "scancel --state=PENDING --user=root", "waits for a node")
+    cancel = f'scancel --state=PENDING --user="$({PERSON})"'
+    return OnMachine(machine, as_person(submit), cancel, "waits for a node")
 
 
 def bundle_gone(machine: str) -> OnMachine:

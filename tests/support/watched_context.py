@@ -12,6 +12,7 @@ from typing import Any
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Page, WebError
 
 _MOST = 1500
+_PATIENCE_SECONDS = 30
 _SHOWN = "() => (document.querySelector('main') ?? document.body).innerText"
 
 LAST_SEEN: list[str] = []
@@ -45,8 +46,10 @@ async def watched(browser: Browser, **options: Any) -> AsyncIterator[BrowserCont
 async def _settled(context: BrowserContext) -> None:
     """What pages are about to do they have done, and what they said of it has arrived."""
     for page in context.pages:
-        with suppress(Error):  # it goes to another page just now
-            await page.evaluate("() => new Promise((done) => setTimeout(done))")
+        # It goes to another page just now, or a test that failed left its clock stopped.
+        with suppress(Error, TimeoutError):
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await page.evaluate("() => new Promise((done) => setTimeout(done))")
 
 
 async def _seen(page: Page) -> str:

@@ -32,6 +32,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--records", type=Path, default=CACHE, help="where records are kept")
     soak = commands.add_parser("soak", help="everything, with new seeds, for a given time")
     soak.add_argument("--hours", type=float, default=1.0, help="begin no new round after this long")
+    soak.add_argument("--only", nargs="+", default=(), metavar="TEST", help="these tests alone")
     soak.add_argument("--seed", type=int, help="begin with this seed instead of a random one")
     flaky = commands.add_parser("flaky", help="recorded flaky tests, many times under load")
     flaky.add_argument("--times", type=int, default=50, help="how often each runs (50)")
@@ -42,7 +43,7 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, signal.default_int_handler)
     try:
         if options.command == "soak":
-            return Soak(options.records, options.hours, options.seed).run()
+            return Soak(options.records, options.only).run(options.hours, options.seed)
         if options.command == "flaky":
             return flaky_repeat(FlakyRecord(options.records), options.tests, options.times)
         return WholeRun(options.records, options.only, options.workers).run()

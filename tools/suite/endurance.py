@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import random
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -35,29 +35,27 @@ _SEEDS: Final = 2**32
 
 
 class Soak:
-    """Rounds of the whole suite, until the time is over."""
+    """Rounds of the whole suite, or of some tests, until the time is over."""
 
-    def __init__(self, records: Path, hours: float, seed: int | None) -> None:
-        self._ends = time.monotonic() + hours * 3600
-        self._random = random.Random(seed)  # noqa: S311 - no secret
-        self._seed = self._random.randrange(_SEEDS) if seed is None else seed
+    def __init__(self, records: Path, only: Sequence[str] = ()) -> None:
         self._record = FlakyRecord(records)
         self._report = records / "soak" / f"{datetime.now(UTC):%Y-%m-%d-%H%M}.md"
+        self._only = tuple(only)
 
-    def run(self) -> int:
-        """Run rounds; 0 when each was green."""
-        green = True
+    def run(self, hours: float, seed: int | None) -> int:
+        """Run rounds, the first with this seed where one is given; 0 when each was green."""
+        ends = time.monotonic() + hours * 3600
         self._report.parent.mkdir(parents=True, exist_ok=True)
         self._report.write_text("# Soak\n")
-        round_number = 0
-        while round_number == 0 or time.monotonic() < self._ends:
-            round_number += 1
-            again = f"make soak SEED={self._seed}"
-            print(f"\n  soak: round {round_number}, again with: {again}", flush=True)
-            green = self._round(round_number, self._seed) and green
-            self._seed = self._random.randrange(_SEEDS)
-        print(f"\n  soak: {round_number} rounds, report: {self._report}")
-        return 0 if green else 1
+        rounds: list[bool] = []
+        while not rounds or time.monotonic() < ends:
+            seed = secrets.randbelow(_SEEDS) if seed is None else seed
+            again = f"make soak SEED={seed}"
+            print(f"\n  soak: round {len(rounds) + 1}, again with: {again}", flush=True)
+            rounds.append(self._round(len(rounds) + 1, seed))
+            seed = None
+        print(f"\n  soak: rounds: {len(rounds)}, green: {sum(rounds)}, report: {self._report}")
+        return 0 if all(rounds) else 1
 
     def _round(self, number: int, seed: int) -> bool:
         with run_clean() as (run, before):
@@ -66,7 +64,7 @@ class Soak:
             pytest, watch = Pytest(run, environment), Stopwatch()
             given = (f"--hypothesis-seed={seed}", "--hypothesis-profile=soak")
             with watch.stage("tests"):
-                outcome = pytest(*tests_at_once(WORKERS), *given)
+                outcome = pytest(*tests_at_once(WORKERS), *given, *self._only)
             judgement = failed_repeat(pytest, outcome.failed)
             left = leftovers(run, before)
             summary = Summary(outcome, judgement, watch.stages, {}, started(run), left)

@@ -15,6 +15,7 @@ from typing import Any
 from gpuaas_agent.files import Owner, file_put, folder_make, json_get, json_put
 from gpuaas_agent.places import Places
 from gpuaas_agent.programs import ProgramFailed, program_run
+from gpuaas_agent.sessions import sessions_end
 
 _EVERYBODY = Owner(0, 0, 0o644)
 _SETTINGS = {
@@ -44,11 +45,16 @@ def access_stale(places: Places, direction: dict[str, Any]) -> bool:
 
 
 def access_apply(places: Places, direction: dict[str, Any]) -> None:
-    """Make a direction hold."""
+    """Make a direction hold; logins of a holder who gave the machine back are ended."""
+    held = json_get(places.access) or {}
+    holders = [name for name in direction["principals"].get("root", ()) if ":" not in name]
     try:
         _files_put(places, direction)
         _dropin_put(places)
-        json_put(places.access, {name: direction[name] for name in ("revision", "issued_at")})
+        if not set(held.get("holders", ())) <= set(holders):
+            sessions_end()  # after the door is closed: none comes behind it
+        kept = {name: direction[name] for name in ("revision", "issued_at")}
+        json_put(places.access, {**kept, "holders": holders})
     except OSError as error:
         raise AccessFailed(f"{error.filename or 'a file'}: {error.strerror}") from error
 

@@ -181,11 +181,13 @@ class Agent:
             return
         self._running.pop(running.entry.task_id, None)
 
-    def _say(self, path: str, body: dict[str, Any] | None, story: str) -> Any:  # noqa: ANN401 - JSON
+    def _say(self, path: str, body: dict[str, Any] | None, story: str, key: str = "") -> Any:  # noqa: ANN401 - JSON
         """Blocking: report to the platform, with a new token where the old one is not taken."""
         for last in (False, True):
             try:
-                return self._wire.ask(Ask(path, body, self._identity.token(), correlation_id=story))
+                token = self._identity.token()
+                ask = Ask(path, body, token, correlation_id=story, idempotency_key=key)
+                return self._wire.ask(ask)
             except Refused as error:
                 if error.status != 401:
                     raise

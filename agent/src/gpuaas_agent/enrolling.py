@@ -12,7 +12,7 @@ from typing import Any
 from gpuaas_agent import __version__
 from gpuaas_agent.config import Config, config_read, config_write
 from gpuaas_agent.facts.collect import facts_collect, machine_reader
-from gpuaas_agent.files import Owner, file_put, folder_make
+from gpuaas_agent.files import Owner, file_put, folder_own
 from gpuaas_agent.identity import Keys
 from gpuaas_agent.places import Places
 from gpuaas_agent.trust import keys_keep
@@ -40,7 +40,7 @@ class Wish:
 async def machine_enrol(places: Places, wish: Wish) -> Config:
     """Make keys, tell the platform, start the agent. Can be repeated until it has succeeded."""
     _able_require(places)
-    folder_make(places.state, 0o700)
+    folder_own(places.state)
     wire = Wire(wish.url, _authority(places, wish))
     reader = await machine_reader(places.root)
     facts = facts_collect(reader)

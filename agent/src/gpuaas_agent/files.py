@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import shutil
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,21 @@ def folder_make(path: Path, mode: int) -> None:
     """A folder with exactly this mode, whatever the umask."""
     path.mkdir(mode=mode, parents=True, exist_ok=True)
     path.chmod(mode)
+
+
+def folder_own(path: Path) -> None:
+    """A folder of this user alone.
+
+    A link, or a folder that others own or may write to, is removed with what is in it: an earlier
+    holder of the machine may have left it there for a user number of today.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        found = path.lstat()
+        if not stat.S_ISDIR(found.st_mode):
+            path.unlink()
+        elif found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            shutil.rmtree(path)
+    folder_make(path, 0o700)
 
 
 def folder_sync(path: Path) -> None:

@@ -26,7 +26,7 @@ _INTERRUPTED = (
     "The machine went down, or the task was ended from outside, while it ran; it was not repeated."
 )
 
-Say = Callable[[str, dict[str, Any] | None, str], Any]
+Say = Callable[[str, dict[str, Any] | None, str, str], Any]
 
 
 class NotWanted(Exception):
@@ -244,7 +244,9 @@ async def _asked(tools: Tools, entry: Entry, word: str, body: dict[str, Any] | N
         try:
             story = entry.direction["correlation_id"]
             path = f"/agent/tasks/{entry.task_id}/{word}"
-            return await asyncio.to_thread(tools.say, path, body, story)
+            # A secret is delivered once: after a lost answer, this key gets the same answer again.
+            key = f"{entry.task_id}/{word}" if word == "secret" else ""
+            return await asyncio.to_thread(tools.say, path, body, story, key)
         except Unreachable:
             await asyncio.sleep(pause_after(attempt))
             attempt += 1

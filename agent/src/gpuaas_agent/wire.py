@@ -49,6 +49,7 @@ class Ask:
     method: str = "POST"
     seconds: float = 30.0
     correlation_id: str = ""
+    idempotency_key: str = ""
 
 
 class Wire:
@@ -111,6 +112,8 @@ class Wire:
             headers["Authorization"] = f"Bearer {wanted.token}"
         if wanted.correlation_id:
             headers["X-Correlation-ID"] = wanted.correlation_id
+        if wanted.idempotency_key:
+            headers["Idempotency-Key"] = wanted.idempotency_key
         kept: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
         connection = kept or self._opened(wanted.seconds)
         try:

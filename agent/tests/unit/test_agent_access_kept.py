@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gpuaas_agent import access
-from gpuaas_agent.access import access_apply
+from gpuaas_agent.access import access_apply, access_revision
 from gpuaas_agent.places import Places
 
 
@@ -14,6 +14,7 @@ from gpuaas_agent.places import Places
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     made = Places(tmp_path)
     monkeypatch.setattr(access, "_dropin_put", lambda _: None)
+    monkeypatch.setattr(access, "sessions_end", lambda: 0)
     monkeypatch.setattr(access, "file_put", lambda path, data, _: path.write_bytes(data))
     made.state.mkdir(parents=True)
     made.ssh_folder.parent.mkdir(parents=True)
@@ -64,3 +65,15 @@ def test_who_goes_is_let_in_no_more_before_the_list_of_the_next_is_there(
     access_apply(places, direction("alloc_2", "2"))
     written = [one for one in seen if one[0] in {"revoked", "root"}]
     assert written == [("root", ""), ("revoked", ""), ("root", "alloc_2\n")]
+
+
+def test_logins_end_when_the_holder_goes_and_only_then(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+    monkeypatch.setattr(access, "sessions_end", lambda: ended.append(access_revision(places)))
+    for holder, at in (("alloc_1", "1"), ("alloc_1", "2"), ("", "3"), ("", "4"), ("alloc_2", "5")):
+        access_apply(places, direction(holder, at))
+    assert ended == ["2"]  # while the direction before still counted as the one that holds
+    access_apply(places, direction("alloc_3", "6"))
+    assert ended == ["2", "5"]

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from gpuaas_cli.config import (
     Context,
@@ -39,6 +39,9 @@ class How:
     """How one proves who one is."""
 
     email: Annotated[str | None, Parameter(help="sign in with this email and a password")] = None
+    account: Annotated[
+        str | None, Parameter(help="which account, where the password is that of several")
+    ] = None
     password_file: Annotated[
         Path | None,
         Parameter(allow_leading_hyphen=True, help="file with the password; - reads standard input"),
@@ -162,19 +165,19 @@ async def _context(nobody: Clients, how: How, *, no_input: bool) -> Context:
     if how.email is None:
         raise Stop("who? Give --browser, --email, --key-file or --token.")
     password = _password(how.password_file, asks=asks)
-    made = await password_sign_in(
-        nobody.calls, _who(how, password), _wanted(how), code_read if asks else None
-    )
+    who = _who(how, password)
+    made = await password_sign_in(nobody.calls, who, _wanted(how), code_read if asks else None)
     return Context(url=url, token=made.secret, token_id=made.id)
 
 
 async def _by_browser(nobody: Clients, how: How) -> Context:
     """Show a code, and wait until somebody has let it in."""
     begun = await device_sign_in_begin(nobody.calls, _wanted(how))
-    note(f"open {begun.verification_url}")
+    page = urljoin(f"{nobody.url}/", begun.verification_url)
+    note(f"open {page}")
     note(f"and see that it shows the code {begun.user_code}")
     if sys.stderr.isatty() and _has_browser():
-        await asyncio.to_thread(webbrowser.open, begun.verification_url)
+        await asyncio.to_thread(webbrowser.open, page)
     made = await device_sign_in_finish(nobody.calls, begun)
     return Context(url=nobody.url, token=made.secret, token_id=made.id)
 
@@ -195,7 +198,8 @@ def _has_browser() -> bool:
 
 def _who(how: How, password: str) -> dict[str, Any]:
     code = {} if how.code is None else {"code": how.code}
-    return {"email": str(how.email), "password": password, **code}
+    account = {} if how.account is None else {"user_id": how.account}
+    return {"email": str(how.email), "password": password, **account, **code}
 
 
 def _wanted(how: How) -> dict[str, Any]:

@@ -116,6 +116,8 @@ def cell(value: Any, *, most: int | None = None) -> Cell:  # noqa: ANN401 - JSON
     if isinstance(value, dict | list):
         if value and all(isinstance(one, str) for one in value) and isinstance(value, list):
             text = ", ".join(value)
+        elif isinstance(value, list) and value and all(map(_is_condition, value)):
+            return Cell(" ".join(map(_condition_text, value)), "yellow")
         else:
             text = json.dumps(value, ensure_ascii=False)
     else:
@@ -123,6 +125,16 @@ def cell(value: Any, *, most: int | None = None) -> Cell:  # noqa: ANN401 - JSON
     if most is not None:
         text = _short(text, most)
     return Cell(text, _STYLES.get(text, ""))
+
+
+def _is_condition(value: Any) -> bool:  # noqa: ANN401 - JSON
+    return isinstance(value, dict) and {"type", "message", "next_action"} <= value.keys()
+
+
+def _condition_text(condition: Mapping[str, Any]) -> str:
+    """A condition in words, whole: what to do about it stands at its end."""
+    words = (f"{condition['type']}:", condition["message"], condition["next_action"])
+    return " ".join(clean(str(word)) for word in words if word)
 
 
 def styled(text: str, style: str) -> str:

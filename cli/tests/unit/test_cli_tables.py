@@ -37,6 +37,17 @@ def test_lines_stay_whole_where_nobody_looks() -> None:
     ]
 
 
+def test_a_condition_is_shown_in_words_with_what_to_do() -> None:
+    left = {
+        "type": "agent_left", "since": "2026-01-01T00:00:00Z", "reason": "left",
+        "message": "The machine's own root took its agent away by force." + " More." * 80,
+        "next_action": "Enrol the machine again, or release the allocation.",
+    }  # fmt: skip
+    said = facts_text({"name": "n1", "conditions": [left]}, wide=False).splitlines()
+    assert said[1].startswith("conditions  agent_left: The machine's own root took its agent away")
+    assert said[1].endswith("Enrol the machine again, or release the allocation.")
+
+
 def test_wide_shows_also_what_nobody_says() -> None:
     said = list_text(ROWS, ("name", "note"), wide=True)
     assert said.splitlines() == ["NAME         NOTE", "n1           -", "a-long-name  -"]

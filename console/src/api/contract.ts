@@ -9,6 +9,7 @@ export type { paths } from "./schema.d.ts";
 export type Schemas = components["schemas"];
 
 export type AuthMethods = Schemas["AuthMethods"];
+export type SignInAccount = Schemas["SignInAccount"];
 export type Readiness = Schemas["Readiness"];
 export type Version = Schemas["Version"];
 export type Whoami = Schemas["Whoami"];

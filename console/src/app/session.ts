@@ -4,7 +4,7 @@
  * person to sign in again on top of it. */
 
 import { api, call, onUnauthenticated } from "../api/client.ts";
-import type { JsonObject, Whoami } from "../api/contract.ts";
+import type { JsonObject, Schemas, SignInAccount, Whoami } from "../api/contract.ts";
 import { Problem } from "../api/problem.ts";
 import { backoffDelay } from "../live/backoff.ts";
 import { connection } from "../live/connection.ts";
@@ -35,26 +35,41 @@ export function followSession(): void {
   void sessionRead();
 }
 
-/** What proves a second factor, once the platform has asked for one. */
-export interface SecondFactor {
+/** What is sent beside the password, once the platform has asked for it. */
+export interface Beside {
+  /** Which account, where the password is that of several. */
+  readonly user_id?: string;
   readonly code?: string;
   readonly passkey?: JsonObject;
 }
 
+/** Signs in, or answers with the accounts to choose from where the password is that of several. */
 export async function signIn(
   email: string,
   password: string,
-  second: SecondFactor = {},
-): Promise<void> {
-  await call(api.POST("/api/v1/sessions", { body: { email, password, ...second } }));
+  beside: Beside = {},
+): Promise<readonly SignInAccount[]> {
+  const answer = await call(api.POST("/api/v1/sessions", { body: { email, password, ...beside } }));
+  if ("accounts" in answer) return answer.accounts;
   sessionStarted(await call(api.GET("/api/v1/whoami")));
+  return [];
 }
 
-export async function signInWithPasskey(email: string, password: string): Promise<void> {
-  const { options } = await call(
-    api.POST("/api/v1/passkey-challenges", { body: { email, password } }),
-  );
-  await signIn(email, password, { passkey: await passkeySigned(options) });
+export async function signInWithPasskey(
+  email: string,
+  password: string,
+  beside: Beside = {},
+): Promise<readonly SignInAccount[]> {
+  const body = { email, password, ...beside };
+  const asked = await call(api.POST("/api/v1/passkey-challenges", { body }));
+  if ("accounts" in asked) return asked.accounts;
+  return signIn(email, password, { ...beside, passkey: await passkeySigned(asked.options) });
+}
+
+/** Finishes a sign-in at a provider that waits for the person. */
+export async function signInComplete(body: Schemas["PendingSignInComplete"]): Promise<void> {
+  await call(api.POST("/api/v1/auth/oidc/pending", { body }));
+  sessionStarted(await call(api.GET("/api/v1/whoami")));
 }
 
 export async function signOut(): Promise<void> {

@@ -4,7 +4,14 @@
 /** Longer than this is no click; text that is being selected must not stop the page. */
 const LONGEST_MS = 1_000;
 
-let press: { readonly over: Promise<void>; readonly end: () => void } | null = null;
+interface Press {
+  readonly over: Promise<void>;
+  readonly end: () => void;
+  /** The page was scrolled, and does not know it yet. */
+  scrolled: boolean;
+}
+
+let press: Press | null = null;
 
 /** Resolves when nothing is pressed. */
 export function released(): Promise<void> {
@@ -18,14 +25,24 @@ function begin(): void {
     resolve = done;
   });
   const timer = setTimeout(end, LONGEST_MS);
-  const begun = { over, end };
+  const begun: Press = { over, end, scrolled: false };
   press = begun;
 
   function end(): void {
     clearTimeout(timer);
     if (press === begun) press = null;
     resolve();
+    if (begun.scrolled) document.dispatchEvent(new Event("scroll", { bubbles: true }));
+    begun.scrolled = false;
   }
+}
+
+/** Browsers report a scroll with the next frame: on a busy machine that comes after the press on what was scrolled.
+ * An open list that hears of it may move to the other side of its field. */
+function hold(scroll: Event): void {
+  if (press === null || scroll.target !== document) return;
+  scroll.stopImmediatePropagation();
+  press.scrolled = true;
 }
 
 /** The click comes right behind the release. */
@@ -37,3 +54,4 @@ function finish(): void {
 window.addEventListener("pointerdown", begin, { capture: true });
 window.addEventListener("pointerup", finish, { capture: true });
 window.addEventListener("pointercancel", finish, { capture: true });
+window.addEventListener("scroll", hold, { capture: true });

@@ -107,6 +107,11 @@ export function AllocationStatus({ allocation }: { readonly allocation: Allocati
   return (
     <>
       <Status word={allocation.status} />
+      {(allocation.conditions ?? []).map(({ type }) => (
+        <div key={type}>
+          <Status word={type} />
+        </div>
+      ))}
       {allocation.status_reason && (
         <Box color="text-body-secondary" fontSize="body-s">
           <Prose>{allocation.status_reason}</Prose>

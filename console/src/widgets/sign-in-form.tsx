@@ -10,11 +10,12 @@ import SpaceBetween from "@cloudscape-design/components/space-between";
 import Spinner from "@cloudscape-design/components/spinner";
 import { type SubmitEvent, useEffect, useState } from "react";
 import { api, asProblem, call } from "../api/client.ts";
-import type { AuthMethods } from "../api/contract.ts";
+import type { AuthMethods, SignInAccount } from "../api/contract.ts";
 import type { Problem } from "../api/problem.ts";
 import { passkeysPossible } from "../app/passkeys.ts";
 import { signIn, signInWithPasskey } from "../app/session.ts";
 import { backoffDelay } from "../live/backoff.ts";
+import { AccountChoice } from "./account-choice.tsx";
 import { ProblemAlert } from "./problem-alert.tsx";
 
 interface SignInFormProps {
@@ -23,10 +24,17 @@ interface SignInFormProps {
   readonly email?: string;
   /** The provider opens in a tab of its own, so that this page keeps what is on it. */
   readonly keepPage?: boolean;
+  /** A tenant's own provider, which its people have a link to; the operator's without one. */
+  readonly provider?: string | null;
 }
 
-export function SignInForm({ returnTo, email = "", keepPage = false }: SignInFormProps) {
-  const { methods, problem, read } = useAuthMethods();
+export function SignInForm({
+  returnTo,
+  email = "",
+  keepPage = false,
+  provider = null,
+}: SignInFormProps) {
+  const { methods, problem, read } = useAuthMethods(provider);
   if (problem !== null) {
     return <ProblemAlert problem={problem} action={<Button onClick={read}>Try again</Button>} />;
   }
@@ -38,7 +46,7 @@ export function SignInForm({ returnTo, email = "", keepPage = false }: SignInFor
     <SpaceBetween size="l">
       {methods.oidc && (
         <Button
-          href={`${methods.oidc.start_url}?${new URLSearchParams({ return_to: returnTo })}`}
+          href={startUrl(methods.oidc.start_url, returnTo)}
           {...(keepPage ? { target: "_blank" } : {})}
           variant={methods.local ? "normal" : "primary"}
           fullWidth
@@ -57,7 +65,7 @@ export function SignInForm({ returnTo, email = "", keepPage = false }: SignInFor
 }
 
 /** Asked until it is answered: without it nobody can sign in, and connections are lost and come back. */
-function useAuthMethods() {
+function useAuthMethods(provider: string | null) {
   const [methods, setMethods] = useState<AuthMethods | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [tries, setTries] = useState(1);
@@ -65,7 +73,8 @@ function useAuthMethods() {
   useEffect(() => {
     let gone = false;
     let next: ReturnType<typeof setTimeout> | undefined;
-    call(api.GET("/api/v1/auth/methods")).then(
+    const query = provider === null ? {} : { provider };
+    call(api.GET("/api/v1/auth/methods", { params: { query } })).then(
       (found) => {
         if (gone) return;
         setProblem(null);
@@ -81,8 +90,12 @@ function useAuthMethods() {
       gone = true;
       clearTimeout(next);
     };
-  }, [tries]);
+  }, [tries, provider]);
   return { methods, problem, read: () => setTries(tries + 1) };
+}
+
+function startUrl(path: string, returnTo: string): string {
+  return `${path}${path.includes("?") ? "&" : "?"}${new URLSearchParams({ return_to: returnTo })}`;
 }
 
 function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
@@ -95,6 +108,8 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
   const [tried, setTried] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [waitSeconds, setWaitSeconds] = useCountdown();
+  const [chosen, setChosen] = useState<{ user_id?: string }>({});
+  const [offered, setOffered] = useState<readonly SignInAccount[]>([]);
 
   const typed = email.trim() !== "" && password !== "";
   const codeAsked = kinds !== null;
@@ -104,15 +119,16 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
     event.preventDefault();
     setTried(true);
     if (!typed || !codeTyped || waitSeconds > 0) return;
-    await send(() => signIn(email.trim(), password, codeAsked ? { code: code.trim() } : {}));
+    const second = codeAsked ? { code: code.trim() } : {};
+    await send(() => signIn(email.trim(), password, { ...chosen, ...second }));
   }
 
-  async function send(sign: () => Promise<void>): Promise<void> {
+  async function send(sign: () => Promise<readonly SignInAccount[]>): Promise<void> {
     if (sending) return;
     setSending(true);
     setProblem(null);
     try {
-      await sign();
+      setOffered(await sign());
     } catch (thrown) {
       refuse(asProblem(thrown));
     } finally {
@@ -120,7 +136,13 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
     }
   }
 
+  function choose(user_id: string): void {
+    setChosen({ user_id });
+    void send(() => signIn(email.trim(), password, { user_id }));
+  }
+
   function refuse(refused: Problem): void {
+    setOffered([]);
     setTried(false);
     setCode("");
     if (refused.code === "second_factor_needed") {
@@ -129,10 +151,27 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
     }
     setProblem(refused);
     // A wrong code is typed again; after a wrong password both are.
-    if (!codeAsked) setPassword("");
+    if (!codeAsked) {
+      setPassword("");
+      setChosen({});
+    }
     setWaitSeconds(refused.retryAfterSeconds ?? 0);
   }
 
+  if (offered.length > 0) {
+    return (
+      <AccountChoice
+        accounts={offered}
+        sending={sending}
+        onChoose={({ user_id }) => choose(user_id)}
+        onBack={() => {
+          setOffered([]);
+          setPassword("");
+          setTried(false);
+        }}
+      />
+    );
+  }
   return (
     <form onSubmit={submit} noValidate>
       <SpaceBetween size="l">
@@ -170,7 +209,7 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
             formAction="none"
             disabled={sending}
             fullWidth
-            onClick={() => void send(() => signInWithPasskey(email.trim(), password))}
+            onClick={() => void send(() => signInWithPasskey(email.trim(), password, chosen))}
           >
             Use a passkey
           </Button>

@@ -197,6 +197,9 @@ class GroupMapping(Model):
 
     id: str
     issuer: Annotated[str, Field(description="The provider")]
+    provider_id: Annotated[
+        str | None, Field(description="The tenant's own provider; null: the operator's")
+    ] = None
     group: str
     role: str
     role_name: str
@@ -210,6 +213,10 @@ class GroupMappingCreate(Input):
     group: Annotated[
         str, Field(min_length=1, max_length=200, description="As the provider writes it")
     ]
+    provider_id: Annotated[
+        Identifier | None,
+        Field(description="A provider of the scope's tenant; the operator's when left out"),
+    ] = None
     role: Annotated[Identifier, Field(description="Name of a built-in role, or id of a custom one")]
     scope: Annotated[Scope, Field(description="Where it holds, and everywhere below")]
 

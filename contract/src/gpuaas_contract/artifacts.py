@@ -192,7 +192,7 @@ class ArtifactSource(Model):
     created_at: datetime
 
 
-class KeyStatus(StrEnum):
+class ArtifactKeyStatus(StrEnum):
     """Whether signatures of a key count."""
 
     ACTIVE = "active"
@@ -215,7 +215,7 @@ class ArtifactKey(Model):
     name: str
     public_key: str
     fingerprint: Annotated[str, Field(description="SHA-256 of the key in DER, hexadecimal")]
-    status: KeyStatus
+    status: ArtifactKeyStatus
     revoke_reason: str
     created_by: Maker
     correlation_id: CorrelationId

@@ -7,7 +7,7 @@ A project holds allocations; an allocation is one machine. Apps name allocations
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ from gpuaas_contract.common import (
     Revision,
     Text,
 )
-from gpuaas_contract.states import AllocationStatus
+from gpuaas_contract.states import AllocationStatus, NodeStatus
 
 Price = Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=4)]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217", examples=["EUR"])]
@@ -32,11 +32,90 @@ HostKey = Annotated[
 Metadata = Annotated[dict[str, Any], Field(max_length=64, description="Opaque to the platform")]
 
 
-class NodeStatus(StrEnum):
-    """Whether a node may be given out."""
+class CleaningMethod(StrEnum):
+    """How the machines of a region are cleaned before another tenant may get them."""
 
-    READY = "ready"
-    CORDONED = "cordoned"
+    SAME_TENANT_ONLY = "same_tenant_only"
+    ATTESTED = "attested"
+    REIMAGE = "reimage"
+    RECREATE = "recreate"
+
+
+CLEANING_MEANING: Final = {
+    CleaningMethod.SAME_TENANT_ONLY: "Machines are not cleaned: one that a tenant has held is"
+    " given out to that tenant alone, never to another.",
+    CleaningMethod.ATTESTED: "An operator cleans a machine by hand and confirms it; until then no"
+    " other tenant gets it.",
+    CleaningMethod.REIMAGE: "A machine is installed anew by a hook and enrols afresh; until then no"
+    " other tenant gets it.",
+    CleaningMethod.RECREATE: "The provider takes the machine away when it is released and makes a"
+    " new one for the next allocation.",
+}
+"""Each method in words, as API, command line and console show it."""
+
+
+class ReimageHook(Input):
+    """The endpoint that installs a machine anew when the platform asks for it."""
+
+    url: Annotated[
+        str, Field(max_length=2000, description="Gets a signed POST; answers 2xx when it begins")
+    ]
+    deadline_seconds: Annotated[
+        int,
+        Field(ge=60, le=86_400, description="The machine must have enrolled afresh by then"),
+    ] = 3600
+    platform_url: Annotated[
+        str | None,
+        Field(
+            max_length=500,
+            pattern=r"^https?://[A-Za-z0-9.:\[\]_-]+(/[A-Za-z0-9._~/-]*)?$",
+            description="How the machine reaches the platform; its public address without it",
+        ),
+    ] = None
+
+
+class RegionCleaningSet(Input):
+    """How the machines of a region are cleaned between tenants."""
+
+    method: Annotated[
+        CleaningMethod,
+        Field(description="`recreate` is for regions of a provider, and the only method there"),
+    ]
+    keep_warm_seconds: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=30 * 86_400,
+            description="A released machine is kept for its own tenant for this long before it is"
+            " cleaned; 0: it is cleaned at every release",
+        ),
+    ] = 900
+    reimage: Annotated[
+        ReimageHook | None, Field(description="The hook; required by `reimage`, refused otherwise")
+    ] = None
+    secret_renew: Annotated[
+        bool, Field(description="Make a new signing secret for the hook; it is answered once")
+    ] = False
+
+
+class RegionCleaning(Model):
+    """How the machines of a region are cleaned between tenants."""
+
+    region: str
+    method: CleaningMethod
+    meaning: Annotated[str, Field(description="The method in words")]
+    keep_warm_seconds: int
+    reimage: ReimageHook | None
+    revision: Revision
+
+
+class RegionCleaningSaved(Model):
+    """The setting as it is kept, with the hook's signing secret when one was made."""
+
+    cleaning: RegionCleaning
+    secret: Annotated[
+        str | None, Field(description="Shown once, when it is new; verifies the hook's requests")
+    ]
 
 
 class RegionCreate(Input):
@@ -63,6 +142,10 @@ class Region(Model):
     provider: Annotated[
         str, Field(description="`enrolled`, or the provider that makes its machines")
     ]
+    cleaning: Annotated[
+        CleaningMethod, Field(description="How its machines are cleaned between tenants")
+    ]
+    cleaning_meaning: Annotated[str, Field(description="The same in words")]
     created_at: datetime
 
 
@@ -138,7 +221,8 @@ class NodeUpdate(Input):
     """Cordon a node (no new allocation lands on it) or open it again."""
 
     status: Annotated[
-        NodeStatus, Field(description="`cordoned`: given out no more; `ready`: given out again")
+        Literal[NodeStatus.READY, NodeStatus.CORDONED],
+        Field(description="`cordoned`: given out no more; `ready`: given out again"),
     ]
     reason: Annotated[Text, Field(description="Why; shown beside the status")] = ""
 
@@ -151,12 +235,27 @@ class Node(Model):
     region: str
     sku: str
     provider: Annotated[str, Field(description="`enrolled`, or the provider that made it")]
-    status: NodeStatus
-    status_reason: Annotated[str, Field(description="Why it was cordoned")]
+    status: Annotated[
+        NodeStatus,
+        Field(
+            description="`cleaning`: on its way from one tenant to others; `set_aside`: its"
+            " cleaning failed, and it is given out to no tenant"
+        ),
+    ]
+    status_reason: Annotated[
+        str, Field(description="Why it was cordoned, or what its cleaning waits for")
+    ]
     address: Annotated[str, Field(description="Where its sshd is reached")]
     host_keys: Annotated[list[str], Field(description="SSH host keys it must show")]
     allocation_id: Annotated[
         str | None, Field(description="The allocation that holds it; null while it is free")
+    ]
+    last_org_id: Annotated[
+        str | None,
+        Field(
+            description="The tenant that holds it or held it last; given out to that tenant alone"
+            " until it is cleaned. Null: no tenant's traces are on it"
+        ),
     ]
     revision: Revision
     created_at: datetime
@@ -165,10 +264,18 @@ class Node(Model):
     conditions: Annotated[
         list[Condition],
         Field(
-            description="`agent_absent` while its agent is not heard; `access_outstanding` while"
-            " its provider could not tell it whom to let in"
+            description="`agent_absent` while its agent is not heard; `agent_left` when its agent"
+            " was taken away while an allocation held it; `access_outstanding` while its provider"
+            " could not tell it whom to let in; `identity_shared` since its agent's identity was"
+            " used by a second host"
         ),
     ] = []
+
+
+class NodeClean(Input):
+    """Take a free node out of its last tenant's use and clean it now."""
+
+    reason: Annotated[Text, Field(description="Why; kept in the audit log")] = ""
 
 
 class AllocationCreate(Input):
@@ -213,6 +320,10 @@ class Allocation(Model):
     revision: Revision
     correlation_id: CorrelationId
     created_at: datetime
+    conditions: Annotated[
+        list[Condition],
+        Field(description="`agent_left` when the agent of its machine was taken away"),
+    ] = []
 
 
 class QuotaSet(Input):

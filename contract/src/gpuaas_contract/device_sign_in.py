@@ -73,7 +73,13 @@ class DeviceSignInBegun(Model):
     user_code: Annotated[
         str, Field(examples=["WDJB-MJHT"], description="For the person to type or compare")
     ]
-    verification_url: Annotated[str, Field(description="Page for the person, with the code")]
+    verification_url: Annotated[
+        str,
+        Field(
+            description="Page for the person, with the code; relative to the platform's address"
+            " where no public URL is configured"
+        ),
+    ]
     interval_seconds: Annotated[int, Field(description="How long to wait between looks")]
     expires_at: datetime
 

@@ -41,6 +41,7 @@ class ErrorCode(StrEnum):
     IN_USE = "in_use"
     ARTIFACT_UNTRUSTED = "artifact_untrusted"
     PRECONDITION_FAILED = "precondition_failed"
+    REQUEST_TIMEOUT = "request_timeout"
     REQUEST_TOO_LARGE = "request_too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     RATE_LIMITED = "rate_limited"
@@ -111,6 +112,7 @@ KINDS: Final[dict[ErrorCode, ErrorKind]] = {
     ErrorCode.PRECONDITION_FAILED: ErrorKind(
         412, "The resource has changed since it was read", False, ("read_again",)
     ),
+    ErrorCode.REQUEST_TIMEOUT: ErrorKind(408, "The request came too slowly", True, ("retry",)),
     ErrorCode.REQUEST_TOO_LARGE: ErrorKind(413, "The request is too large", False, ("send_less",)),
     ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorKind(
         415, "The media type is not supported", False, ("fix_request",)

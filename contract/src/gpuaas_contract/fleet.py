@@ -5,9 +5,10 @@ nodes. What agents and the platform say to each other is in `fleet_agent.py`. Pu
 """
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -28,14 +29,26 @@ from gpuaas_contract.states import AgentStatus, EnrolmentStatus, NodeTaskStatus
 AGENT_FILE: Final = "gpuaas-agent.pyz"
 ENROLMENT_TOKEN_PREFIX: Final = "gpe"
 FACTS_MAX_BYTES: Final = 256 * 1024
+FACTS_MAX_DEPTH: Final = 16
 OUTPUT_MAX_BYTES: Final = 1024 * 1024
 SCRIPT_MAX: Final = 256 * 1024
 
 
 def _facts_bounded(value: Json) -> Json:
+    level: list[Any] = [value]
+    for _ in range(FACTS_MAX_DEPTH):
+        level = [inner for outer in level for inner in _inside(outer)]
+    if any(isinstance(left, dict | list) for left in level):
+        raise ValueError(f"nested more than {FACTS_MAX_DEPTH} levels deep")
     if len(json.dumps(value, separators=(",", ":")).encode()) > FACTS_MAX_BYTES:
         raise ValueError(f"more than {FACTS_MAX_BYTES} bytes of JSON")
     return value
+
+
+def _inside(value: Any) -> Iterable[Any]:  # noqa: ANN401 - any JSON
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _path_plain(value: str) -> str:

@@ -25,6 +25,8 @@ OIDC_COOKIE: Final = "__Host-gpuaas_oidc"
 DEVICE_COOKIE: Final = "__Host-gpuaas_device"
 LOOPBACK_DEVICE_COOKIE: Final = "gpuaas_device"
 LOOPBACK_OIDC_COOKIE: Final = "gpuaas_oidc"
+PENDING_COOKIE: Final = "__Host-gpuaas_pending"
+LOOPBACK_PENDING_COOKIE: Final = "gpuaas_pending"
 PASSWORD_MIN: Final = 12
 PASSWORD_MAX: Final = 256
 DAY: Final = 86_400
@@ -150,7 +152,9 @@ class Person(Model):
     """Somebody with a role in a project, or in its tenant, as apps make accounts for them.
 
     `posix_name` and `posix_uid` are given once in the life of an installation and are nobody
-    else's after: they hold when the email address changes and when the person comes back.
+    else's after: they hold when the email address changes and when the person comes back. Roles and
+    permissions are shown to the person, to callers who may read role bindings, and to apps'
+    controllers.
     """
 
     user_id: str
@@ -159,16 +163,22 @@ class Person(Model):
     posix_name: Annotated[str, Field(description="Their name on machines")]
     posix_uid: Annotated[int, Field(description="Their number on machines")]
     active: Annotated[bool, Field(description="Whether they are let in; if not, nor by apps")]
-    roles: Annotated[list[str], Field(description="Names of roles held in the project")]
+    roles: Annotated[
+        list[str] | None,
+        Field(description="Names of roles held in the project; null: not shown to the caller"),
+    ]
     permissions: Annotated[
-        list[Permission], Field(description="What those roles allow in the project")
+        list[Permission] | None,
+        Field(description="What those roles allow in the project; null: not shown to the caller"),
     ]
 
 
 class UserCreate(Input):
     """A new person. Without a password they sign in through the organisation's provider."""
 
-    email: Annotated[Email, Field(description="They sign in with it; nobody else may have it")]
+    email: Annotated[
+        Email, Field(description="They sign in with it; no other account of the tenant has it")
+    ]
     display_name: Annotated[
         DisplayName | None, Field(description="Their name; what stands before the @ when left out")
     ] = None
@@ -182,7 +192,8 @@ class UserUpdate(Input):
     """What of a person may change."""
 
     email: Annotated[
-        Email | None, Field(description="They sign in with it; nobody else may have it")
+        Email | None,
+        Field(description="They sign in with it; no other account of the tenant has it"),
     ] = None
     display_name: Annotated[
         DisplayName | None, Field(description="Their name, as others see it")
@@ -266,7 +277,7 @@ class PublicKeySet(Input):
     public_key: PublicKey
 
 
-class KeyStatus(StrEnum):
+class ServiceAccountKeyStatus(StrEnum):
     """Whether a key can be exchanged for tokens."""
 
     ACTIVE = "active"
@@ -280,7 +291,7 @@ class ServiceAccountKey(Model):
     id: str
     service_account_id: str
     name: str
-    status: KeyStatus
+    status: ServiceAccountKeyStatus
     predecessor_id: Annotated[str | None, Field(description="The key it replaced")]
     created_by: Maker
     created_at: datetime
@@ -422,20 +433,7 @@ class SignIn(Input):
         dict[str, Any] | None,
         Field(description="What the browser signed with a passkey, in the place of a code"),
     ] = None
-
-
-class OidcMethod(Model):
-    """Signing in through the organisation's provider."""
-
-    name: str
-    start_url: Annotated[str, Field(description="Where the browser goes to begin")]
-
-
-class AuthMethods(Model):
-    """The ways to sign in here."""
-
-    local: Annotated[bool, Field(description="With an email address and a password")]
-    oidc: Annotated[
-        OidcMethod | None,
-        Field(description="Through the organisation's provider; null where none is set up"),
-    ]
+    user_id: Annotated[
+        Identifier | None,
+        Field(description="Which account, where the answer before offered more than one"),
+    ] = None

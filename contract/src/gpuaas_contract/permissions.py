@@ -28,6 +28,9 @@ class Permission(StrEnum):
     BINDING_MANAGE = "identity.binding.manage"
     AUTHORIZATION_EXPLAIN = "identity.authorization.explain"
     BREAK_GLASS = "identity.break_glass.use"
+    PROVIDER_READ = "identity.provider.read"
+    PROVIDER_MANAGE = "identity.provider.manage"
+    DOMAIN_DECIDE = "identity.domain.decide"
 
     POLICY_READ = "policy.overlay.read"
     POLICY_WRITE = "policy.overlay.write"
@@ -166,7 +169,7 @@ _TENANT_ADMIN: Final = _PROJECT_ADMIN | {
     _P.TENANT_READ, _P.TENANT_UPDATE, _P.PROJECT_CREATE, _P.USER_READ, _P.USER_MANAGE,
     _P.ROLE_MANAGE, _P.AUTHORIZATION_EXPLAIN, _P.AUDIT_EXPORT, _P.AUDIT_VERIFY,
     _P.ARTIFACT_PROMOTE, _P.ARTIFACT_SOURCE_MANAGE, _P.ENTITLEMENT_MANAGE, _P.QUOTA_MANAGE,
-    _P.SHARED_RUNTIME_MANAGE, _P.ATTACHMENT_APPROVE,
+    _P.SHARED_RUNTIME_MANAGE, _P.ATTACHMENT_APPROVE, _P.PROVIDER_READ, _P.PROVIDER_MANAGE,
 }  # fmt: skip
 
 _AUDITOR: Final = frozenset(
@@ -175,6 +178,7 @@ _AUDITOR: Final = frozenset(
         _P.ROLE_READ, _P.BINDING_READ, _P.POLICY_READ, _P.AUDIT_READ, _P.AUDIT_EXPORT,
         _P.AUDIT_VERIFY, _P.EVENT_READ, _P.INSTANCE_READ, _P.OPERATION_READ, _P.CORRELATION_READ,
         _P.USAGE_READ, _P.CATALOG_READ, _P.ENTITLEMENT_READ, _P.AUTHORIZATION_EXPLAIN, _P.GAP_READ,
+        _P.PROVIDER_READ,
     }
 )  # fmt: skip
 

@@ -87,6 +87,28 @@ class AllocationStatus(StrEnum):
     CLEANUP_BLOCKED = "cleanup_blocked"
 
 
+class NodeStatus(StrEnum):
+    """Whether a node may be given out; beside it, an allocation may hold it."""
+
+    READY = "ready"
+    CORDONED = "cordoned"
+    CLEANING = "cleaning"
+    SET_ASIDE = "set_aside"
+    RETIRED = "retired"
+
+
+class CleaningStatus(StrEnum):
+    """Life of one cleaning: from the end of a tenant's use to a node that others may get."""
+
+    CLOSING = "closing"
+    WIPING = "wiping"
+    ENROLLING = "enrolling"
+    CHECKING = "checking"
+    SUCCEEDED = "succeeded"
+    SET_ASIDE = "set_aside"
+    RETIRED = "retired"
+
+
 class ArtifactStatus(StrEnum):
     """Life of an artifact, from the intent to publish it. Its content never changes."""
 
@@ -274,6 +296,30 @@ ALLOCATION: Final = _machine(
     },
 )
 
+# A node leaves `cleaning` by evidence alone: no request of an operator opens it.
+NODE: Final = _machine(
+    "node",
+    NodeStatus,
+    {
+        "ready": "cordoned cleaning",
+        "cordoned": "ready cleaning retired",
+        "cleaning": "ready cordoned set_aside retired",
+        "set_aside": "cleaning retired",
+    },
+)
+
+CLEANING: Final = _machine(
+    "cleaning of a node",
+    CleaningStatus,
+    {
+        "closing": "wiping retired",
+        "wiping": "enrolling succeeded set_aside retired",
+        "enrolling": "checking set_aside retired",
+        "checking": "succeeded set_aside retired",
+        "set_aside": "wiping retired",
+    },
+)
+
 ARTIFACT: Final = _machine(
     "artifact",
     ArtifactStatus,
@@ -312,6 +358,8 @@ MACHINES: Final = (
     OPERATION,
     VERSION,
     ALLOCATION,
+    NODE,
+    CLEANING,
     ARTIFACT,
     TRUST,
     ENROLMENT,

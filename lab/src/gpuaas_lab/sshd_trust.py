@@ -23,8 +23,9 @@ RevokedKeys {FOLDER}/revoked
 # sshd reads the files anew for every login; of its own configuration it learns by a reload, and
 # while it reloads it takes no connections.
 _SCRIPT = f"""set -eu
-umask 022
+umask 077
 exec 9>/run/gpuaas-provider.lock
+umask 022
 flock 9
 there={FOLDER}
 part=/etc/ssh/sshd_config.d/gpuaas-provider.conf

@@ -20,7 +20,7 @@ import uvicorn
 from gpuaas_platform import __version__
 from gpuaas_platform.audit.command import audit_parser_add, audit_verify
 from gpuaas_platform.http.app import app_make, asgi_make
-from gpuaas_platform.http.zero_copy import ZeroCopyProtocol
+from gpuaas_platform.http.bounded import bounded_protocol
 from gpuaas_platform.identity.authenticator import authenticate
 from gpuaas_platform.identity.command import admin_create_run, admin_parser_add
 from gpuaas_platform.kernel.call import Platform
@@ -29,7 +29,7 @@ from gpuaas_platform.kernel.database import Database
 from gpuaas_platform.kernel.embedded import EmbeddedError, EmbeddedPostgres
 from gpuaas_platform.kernel.keyring import keyring_path
 from gpuaas_platform.kernel.keyring_file import keyring_parser_add
-from gpuaas_platform.kernel.limits import RateLimiter
+from gpuaas_platform.kernel.limits import OpenLimit, RateLimiter
 from gpuaas_platform.kernel.logs import logs_configure
 from gpuaas_platform.kernel.migrate import SchemaError, migrate
 from gpuaas_platform.kernel.problems import PlatformError, Unavailable
@@ -58,6 +58,7 @@ def platform_make(settings: Settings, url: str) -> Platform:
         clock=Clock(),
         signals=Signals(url),
         limiter=RateLimiter(settings.rate_limit_per_second, settings.rate_limit_burst),
+        tenants=OpenLimit(settings.connections_per_tenant),
         authenticate=authenticate,
     )
 
@@ -104,7 +105,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         config = uvicorn.Config(
             asgi_make(platform),
             loop="uvloop",
-            http=ZeroCopyProtocol,
+            http=bounded_protocol(settings),
             lifespan="on",
             log_config=None,
             access_log=False,

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gpuaas_contract.identity import PersonalTokenCreate, SignIn
 
 
+_CHOICE = 200  # a session that was begun is answered by 201
+
+
 @dataclass(frozen=True)
 class TokenMade:
     """A personal token that was made: its id, and what opens."""
@@ -55,6 +58,8 @@ async def password_sign_in(
             raise
         again = {**_plain(who), "code": code()}
         begun = await client.send(Request("POST", "/sessions", again))
+    if begun.status_code == _CHOICE:
+        raise GpuaasError(_choice(begun.json()["accounts"]))
     cookies = dict(begun.cookies)
     if CSRF_COOKIE not in cookies:
         raise GpuaasError("The platform began a session without its cookie; is a proxy in between?")
@@ -89,6 +94,11 @@ async def device_sign_in_finish(client: Calls[Any], begun: CodeShown) -> TokenMa
 
 def _plain(who: "SignIn | dict[str, Any]") -> dict[str, Any]:
     return who if isinstance(who, dict) else who.model_dump(exclude_none=True)
+
+
+def _choice(accounts: list[dict[str, Any]]) -> str:
+    named = ", ".join(f"{one['user_id']} ({one['org_name'] or 'platform'})" for one in accounts)
+    return f"This is the password of several accounts; sign in to one of them: {named}."
 
 
 def _token(made: dict[str, Any]) -> TokenMade:

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from anyio.lowlevel import checkpoint
+from eventually import eventually
 from tls_front import Authority
 
 from gpuaas_sdk import (
@@ -78,7 +80,7 @@ async def talking(
             yield made
     finally:
         listening.close()
-        await asyncio.sleep(0)
+        await checkpoint()
 
 
 async def test_calls_share_a_connection_and_carry_what_every_call_does() -> None:
@@ -114,7 +116,7 @@ async def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
     server = Server(OK, OK, hangs_up=True)
     async with talking(server) as client:
         await client.send(Request("GET", "/x"))
-        await asyncio.sleep(0.05)
+        await eventually(client._idle[0].reader.at_eof, what="the end of the connection")
         await client.send(Request("GET", "/x"))
     assert server.connections == 2
 

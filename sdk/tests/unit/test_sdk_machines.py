@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from anyio.lowlevel import checkpoint
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
@@ -39,7 +40,7 @@ from gpuaas_sdk import (
     ScriptTimedOut,
     SealingKey,
 )
-from gpuaas_sdk.machines import About, CertificateAccess, Order, Output
+from gpuaas_sdk.machines import About, CertificateAccess, Order, Output, agent_wire
 from gpuaas_sdk.machines.scripts import put_input, put_script, spoken
 from gpuaas_sdk.machines.ssh_script import Kept
 from gpuaas_sdk.machines.ssh_wire import Pass
@@ -219,7 +220,7 @@ async def test_a_bug_is_raised_and_a_cancel_ends_all() -> None:
     machines = Machines(Client("http://127.0.0.1:1"), access)
 
     async def bug(machine: Machine) -> None:
-        await asyncio.sleep(0)
+        await checkpoint()
         if machine.allocation_id == "a":
             raise KeyError("a")
         await machine.run("true")
@@ -349,3 +350,25 @@ def test_what_was_sealed_is_opened_by_its_key_alone(tmp_path: Path) -> None:
     with pytest.raises(GpuaasError, match="not sealed to the key at hand"):
         key.open(sealed.model_copy(update={"info": "for you"}))
     assert "secret" not in repr(key)
+
+
+@pytest.mark.parametrize(("room", "status"), [("/tmp", 3), ("/run", 3), ("", 1)])  # noqa: S108
+def test_a_full_tmp_keeps_no_script_of_the_agent_out(
+    tmp_path: Path, room: str, status: int
+) -> None:
+    """Any user of a machine can fill /tmp; `room` is where there is some left."""
+    own = tmp_path / "mktemp"
+    own.write_text(f'#!/bin/sh\n[ "$3" = "{room}" ] && exec /usr/bin/mktemp -d -p {tmp_path}\n')
+    own.chmod(0o755)
+    order = Order("alloc_1", "cat; echo wrong >&2; exit 3", 5.0)
+    done = subprocess.run(
+        ["/bin/sh", "-c", agent_wire._wrapped(order, b"given\n")],
+        capture_output=True,
+        check=False,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+    )
+    said = (
+        (b"given\n", b"wrong\n") if room else (b"there is room neither in /tmp nor in /run\n", b"")
+    )
+    assert (done.returncode, agent_wire._parted(done.stdout), done.stderr) == (status, said, b"")
+    assert list(tmp_path.iterdir()) == [own]

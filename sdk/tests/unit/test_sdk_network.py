@@ -69,7 +69,7 @@ async def test_a_lost_answer_is_asked_for_again_and_nothing_is_done_twice(
         task = asyncio.create_task(controller.run())
         ended = await operation_ended(platform, asked.operation.id)
         controller.stop()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, 60)
     assert way.lost > 0
     assert (ended.status, ended.attempt) == (OperationStatus.SUCCEEDED, 1)
     assert set(boards.done.values()) == {1}
@@ -85,8 +85,8 @@ async def test_who_cannot_reach_the_platform_lets_go_when_the_lease_ends() -> No
     async with client(way) as bad:
         options = Options(wait_seconds=0.05, lease_seconds=5, observe=None)
         task = asyncio.create_task(Controller(app, bad, options).run())
-        await asyncio.wait_for(step.begun.wait(), 20)
+        await asyncio.wait_for(step.begun.wait(), 60)
         way.cut = True
-        await asyncio.wait_for(step.ended.wait(), 30)
+        await asyncio.wait_for(step.ended.wait(), 60)
         task.cancel()
         await asyncio.wait({task})

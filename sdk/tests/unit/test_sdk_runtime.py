@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
+from eventually import eventually
 from sdk_acts import Act
 
 from gpuaas_contract.apps import ErrorFamily, OperationCreate
@@ -60,12 +62,6 @@ def raising(error: Exception, times: int = 99) -> Callable[[Context], Any]:
 
 async def held(_: Context) -> None:
     await asyncio.Event().wait()
-
-
-async def seen(look: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not look():  # noqa: ASYNC110 - what is looked at lives in the platform
-            await asyncio.sleep(0.002)
 
 
 @asynccontextmanager
@@ -247,9 +243,12 @@ async def test_a_cancel_is_heard_inside_a_long_step(platform: MemoryPlatform) ->
 
     async def long(ctx: Context) -> None:
         await platform.cancel(asked.id)
-        while True:
-            ctx.safe_point()
-            await asyncio.sleep(0.01)
+
+        def heard() -> bool:
+            ctx.safe_point()  # raises once the cancel is heard
+            return False
+
+        await eventually(heard)
 
     async with replica(platform, app_of([Act("long", long)]), lease_seconds=5):
         ended = await operation_ended(platform, asked.id)
@@ -286,13 +285,13 @@ async def test_whoever_lost_the_lease_stops_at_once_and_says_nothing(
         finally:
             ended.set()
 
-    async with replica(platform, app_of([Act("long", work)]), lease_seconds=5):
-        await asyncio.wait_for(begun.wait(), 20)
+    async with replica(platform, app_of([Act("long", work)]), lease_seconds=5) as running:
+        await asyncio.wait_for(begun.wait(), 60)
         platform.clock.advance(6)
         platform.world.hide(asked.id, token="somebody-else-has-it-now")
         said = len(platform.surface.requests)
-        await asyncio.wait_for(ended.wait(), 20)
-        await asyncio.sleep(0.05)
+        await asyncio.wait_for(ended.wait(), 60)
+        await eventually(lambda: not running[0]._works, what="the end of the operation's task")
     later = platform.surface.requests[said:]
     about = [path.rsplit("/", 1)[1] for _, path in later if asked.id in path]
     assert set(about) == {"heartbeat"}
@@ -308,10 +307,10 @@ async def test_a_shutdown_hands_leases_back(platform: MemoryPlatform) -> None:
 
     steps = [Act("first", wait), Act("second")]
     async with replica(platform, app_of(steps)) as (controller, task):
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(begun.wait(), 60)
         controller.stop()
         go.set()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, 60)
     handed = platform.operation(asked.id)
     assert (handed.status, handed.attempt) == (OperationStatus.REQUESTED, 1)
     assert {s.name: s.state for s in handed.progress}["first"] is StepState.SUCCEEDED
@@ -322,9 +321,9 @@ async def test_a_shutdown_hands_leases_back(platform: MemoryPlatform) -> None:
 async def test_a_shutdown_does_not_wait_for_ever(platform: MemoryPlatform) -> None:
     asked = await deployed(platform)
     async with replica(platform, app_of([Act("stuck", held)]), grace_seconds=0.05) as running:
-        await seen(lambda: platform.operation(asked.id).status is OperationStatus.RUNNING)
+        await eventually(lambda: platform.operation(asked.id).status is OperationStatus.RUNNING)
         running[0].stop()
-        await asyncio.wait_for(running[1], 20)
+        await asyncio.wait_for(running[1], 60)
     assert platform.operation(asked.id).status is OperationStatus.REQUESTED
 
 
@@ -334,7 +333,12 @@ async def test_slots_bound_what_runs_at_once_and_one_bad_instance_blocks_nobody(
     bad = await deployed(platform, "bad")
     others = [await deployed(platform, f"good{n}") for n in range(6)]
     at_once: set[str] = set()
-    most = [0]
+    most, ends = [0], asyncio.Semaphore(0)
+    worked: list[str] = []
+
+    def full(ended: int) -> bool:
+        """Whether so many have ended, and as many run as there are slots, the bad one always."""
+        return len(worked) == ended and len(at_once) == min(3, 1 + len(others) - ended)
 
     class Work(Step):
         name = "work"
@@ -344,10 +348,14 @@ async def test_slots_bound_what_runs_at_once_and_one_bad_instance_blocks_nobody(
             most[0] = max(most[0], len(at_once))
             if ctx.operation.id == bad.id:
                 await held(ctx)
-            await asyncio.sleep(0.01)
+            await ends.acquire()
             at_once.discard(ctx.operation.id)
+            worked.append(ctx.operation.id)
 
     async with replica(platform, app_of([Work()]), slots=3):
+        for ended in range(len(others)):
+            await eventually(partial(full, ended))
+            ends.release()
         for one in others:
             assert (await operation_ended(platform, one.id)).status is OperationStatus.SUCCEEDED
     assert most[0] <= 3

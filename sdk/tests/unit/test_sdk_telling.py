@@ -1,11 +1,11 @@
 """What a controller tells for timelines: its lines and spans, bounded, and in nobody's way."""
 
-import asyncio
 import logging
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from eventually import eventually
 from sdk_acts import Act
 
 from gpuaas_contract.apps import OperationCreate
@@ -216,9 +216,7 @@ def _tell(telling: Telling, log: Log, *messages: str) -> None:
 
 async def _line(platform: MemoryPlatform, message: str) -> None:
     """Until the line was told: lines go out behind the back of the work they are about."""
-    async with asyncio.timeout(30):
-        while not _lines(platform, message):  # noqa: ASYNC110 - the platform has no event for it
-            await asyncio.sleep(0.01)
+    await eventually(lambda: _lines(platform, message), what=f"a line {message!r}")
 
 
 def _lines(platform: MemoryPlatform, message: str) -> list[TelemetryLine]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from anyio.lowlevel import checkpoint
 from sdk_acts import Act
 
 from gpuaas_contract.states import OperationStatus, StepState
@@ -79,7 +80,7 @@ async def test_a_failure_lets_what_runs_beside_it_end_and_nothing_more_begin(
     async def longer(_: Context) -> None:
         begun.set()
         await failed.wait()
-        await asyncio.sleep(0.01)
+        await checkpoint()  # by now the other branch has ended
 
     beside, never, after = Act("beside", longer), Act("never"), Act("after")
     steps: list[Step | Together] = [Together(Act("failing", failing), [beside, never]), after]
@@ -125,7 +126,7 @@ async def test_a_cancel_stops_branches_at_their_safe_points(platform: MemoryPlat
         while True:
             await ctx.tell("it goes on")
             ctx.safe_point()
-            await asyncio.sleep(0.002)
+            await checkpoint()
 
     first, later = Act("first"), Act("later")
     steps: list[Step | Together] = [

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from anyio.lowlevel import checkpoint
+from eventually import eventually
 
 from gpuaas_contract.apps import AdapterDetail, Operation, OperationCreate
 from gpuaas_contract.controllers import ControllerSelf, Observe, ObserverLease
@@ -91,9 +93,7 @@ class Place:
 
     async def looked(self, times: int) -> None:
         """Until it was looked so often."""
-        async with asyncio.timeout(60):
-            while len(self.figures.outcomes()) < times:  # noqa: ASYNC110 - no event tells it
-                await asyncio.sleep(0.01)
+        await eventually(lambda: len(self.figures.outcomes()) >= times)
 
     def reports(self) -> int:
         paths = [path for _, path in self.platform.surface.requests]
@@ -105,6 +105,19 @@ class Place:
 @pytest.fixture
 def place() -> Place:
     return Place()
+
+
+@pytest.fixture
+def turned(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set when a turn of a watch has ended."""
+    ended, turn = asyncio.Event(), Watch.turn
+
+    async def observed(watch: Watch) -> None:
+        await turn(watch)
+        ended.set()
+
+    monkeypatch.setattr(Watch, "turn", observed)
+    return ended
 
 
 async def test_what_is_seen_is_said_once_and_again_when_it_changed(place: Place) -> None:
@@ -183,7 +196,9 @@ async def test_what_is_overtaken_again_and_again_is_left_to_the_next_turn(place:
     assert place.figures.outcomes() == ["overtaken", "overtaken"]
 
 
-async def test_what_an_operation_here_overtook_is_looked_at_when_it_ends(place: Place) -> None:
+async def test_what_an_operation_here_overtook_is_looked_at_when_it_ends(
+    place: Place, turned: asyncio.Event
+) -> None:
     instance_id = await place.running("a")
 
     async def begun(_: Look) -> None:
@@ -194,8 +209,7 @@ async def test_what_an_operation_here_overtook_is_looked_at_when_it_ends(place: 
     watch = place.watch(place.meanwhile(begun), every_seconds=3600)
     running = asyncio.create_task(watch.run())
     try:
-        await place.looked(1)
-        await asyncio.sleep(0.05)
+        await asyncio.wait_for(turned.wait(), 60)
         assert place.figures.outcomes() == ["overtaken"]
         watch.freed(instance_id)
         await place.looked(2)
@@ -289,7 +303,7 @@ async def test_a_lease_that_is_being_asked_for_is_handed_back_too(
     with contextlib.suppress(asyncio.CancelledError):
         await turn
     ending = asyncio.create_task(first.hand_back())
-    await asyncio.sleep(0)
+    await checkpoint()
     let.set()
     await ending
     await place.watch(replica="two").turn()
@@ -312,7 +326,7 @@ async def test_a_long_look_keeps_its_lease_and_a_lost_one_says_nothing(
 
     async def observe(look: Look) -> dict[str, set[str]]:
         began.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await lost.wait()
         return await honest.observe(look)
 
@@ -330,13 +344,15 @@ async def test_a_long_look_keeps_its_lease_and_a_lost_one_says_nothing(
     assert place.reports() == said
 
 
-async def test_what_came_while_an_operation_ran_is_looked_at_when_it_ends(place: Place) -> None:
+async def test_what_came_while_an_operation_ran_is_looked_at_when_it_ends(
+    place: Place, turned: asyncio.Event
+) -> None:
     instance_id = await place.running("a")
     watch = place.watch(every_seconds=3600)
     watch.taken(instance_id)
     running = asyncio.create_task(watch.run())
     try:
-        await asyncio.sleep(0.05)
+        await asyncio.wait_for(turned.wait(), 60)
         assert place.figures.outcomes() == []
         watch.freed(instance_id)
         await place.looked(1)
@@ -384,14 +400,12 @@ async def test_drift_becomes_an_operation_people_can_see(place: Place) -> None:
         options = Options(replica="test", wait_seconds=0.05, observe=schedule)
         controller = Controller(app, client, options, metrics=place.figures)
         task = asyncio.create_task(controller.run())
-        async with asyncio.timeout(20):
-            while not place.boards.has("alloc_a", "paper"):  # noqa: ASYNC110 - no event tells it
-                await asyncio.sleep(0.01)
+        await eventually(lambda: place.boards.has("alloc_a", "paper"))
         asked = place.platform.world.operations.values()
         (healed,) = [one for one in asked if one.kind == "reconcile"][:1]
         ended = await operation_ended(place.platform, healed.id)
         controller.stop()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, 60)
     assert ended.status is OperationStatus.SUCCEEDED
     assert place.platform.instance(instance_id).health is Health.HEALTHY
     assert {"operation_seconds", "step_seconds"} <= set(place.figures.timed)

@@ -1,6 +1,5 @@
 """The template's controller as people run it: processes, a served platform, a real key, kill -9."""
 
-import asyncio
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from eventually import eventually
 
 pytestmark = pytest.mark.integration
 
@@ -50,9 +50,10 @@ class Site:
         return [one["status"] for one in answer.json()["items"]]
 
     async def until(self, status: str, least: int) -> None:
-        async with asyncio.timeout(150):
-            while (await self.statuses()).count(status) < least:  # noqa: ASYNC110 - another process
-                await asyncio.sleep(0.05)
+        async def reached() -> bool:
+            return (await self.statuses()).count(status) >= least
+
+        await eventually(reached, within=150, what=f"{least} that are {status}")
 
     @contextmanager
     def controller(self) -> Iterator["subprocess.Popen[bytes]"]:
@@ -112,9 +113,7 @@ def served(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 async def site(served: str, tmp_path: Path) -> AsyncIterator[Site]:
     async with httpx2.AsyncClient(base_url=f"{served}/api/v1", timeout=30) as http:
-        async with asyncio.timeout(120):
-            while not await _ready(http):  # noqa: ASYNC110 - another process
-                await asyncio.sleep(0.05)
+        await eventually(lambda: _ready(http), within=120, what="the platform is ready")
         session = await http.post("/sessions", json={"email": EMAIL, "password": PASSWORD})
         assert session.status_code < 300, session.text
         made = Site(http, served, tmp_path)

@@ -1,14 +1,13 @@
 """Certificates on a machine whose agent keeps its sshd: the holder's, no other's, until revoked."""
 
-import asyncio
-import time
-
 import asyncssh
 import pytest
-from agent_hosts import PATIENCE, Host, enrolment_make, held
+from agent_hosts import Host, enrolment_make, held
+from eventually import eventually
 
 from gpuaas_contract.capacity import Allocation
 from gpuaas_contract.custody import AccessGrantIssued, CaRotate, SshCa
+from gpuaas_contract.fleet import NodeAgent
 
 
 @pytest.fixture
@@ -19,14 +18,15 @@ def key() -> asyncssh.SSHKey:
 
 async def until_refused(host: Host, key: asyncssh.SSHKey, issued: AccessGrantIssued) -> None:
     """Until a certificate opens nothing any more."""
-    began = time.monotonic()
-    while time.monotonic() < began + PATIENCE:
+
+    async def denied() -> bool:
         try:
             await host.login(key, issued)
         except asyncssh.PermissionDenied:
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError("it still opens the machine")
+            return True
+        return False
+
+    await eventually(denied, what="the certificate is refused")
 
 
 async def test_the_holders_certificate_opens_as_root_and_nobody_else(
@@ -127,9 +127,12 @@ async def test_an_sshd_that_follows_somebody_else_is_left_alone(other: Host) -> 
     before = (await other.machine.run("ls /etc/ssh/sshd_config.d")).stdout
     made = await enrolment_make(other.ground, other.machine)
     await other.machine.run(made.command)
-    while not (await other.agent()).access_error:  # noqa: ASYNC110 - a state of another machine
-        await asyncio.sleep(0.1)
-    agent = await other.agent()
+
+    async def in_the_way() -> NodeAgent | None:
+        agent = await other.agent()
+        return agent if agent.access_error else None
+
+    agent = await eventually(in_the_way, what="the agent says why access is not applied")
     assert "has a TrustedUserCAKeys of its own (/etc/ssh/their_ca.pub)" in agent.access_error
     assert agent.access_applied is False
     assert (await other.machine.run("ls /etc/ssh/sshd_config.d")).stdout == before

@@ -1,13 +1,15 @@
 """Artifacts by the agent: fetched by the machine itself, whole and verified, through everything."""
 
-import asyncio
 import hashlib
 
 import pytest
 from agent_hosts import Host
+from eventually import eventually
+from lost_packets import sent_in_vain_to
 
 from gpuaas_contract.artifacts import ArtifactSource, ArtifactSourceCreate
 from gpuaas_contract.fleet import NodeTask
+from gpuaas_lab import inside
 from gpuaas_sdk.artifacts import Publication, artifact_publish
 from tools.ground import Ground
 
@@ -59,8 +61,10 @@ async def test_an_agent_killed_and_a_platform_killed_while_it_fetches(
     task = await host.task(spec(artifact_id))
     await host.until("test -s /opt/app/.runtime.gpuaas-part || test -e /opt/app/runtime")
     await host.machine.run("systemctl kill -s KILL gpuaas-agent", check=False)
+    missed = "journalctl -u gpuaas-agent -o cat | grep -c '^no directions'"
+    before = (await host.machine.run(missed, check=False)).stdout.strip()
     await host.ground.served.kill()
-    await asyncio.sleep(0.5)
+    await host.until(f"test $({missed}) -gt {before}")
     await host.ground.served.start()
     await arrived(host, task)
 
@@ -69,7 +73,13 @@ async def test_a_cut_while_it_fetches(host: Host, artifact_id: str) -> None:
     task = await host.task(spec(artifact_id))
     await host.until("test -s /opt/app/.runtime.gpuaas-part || test -e /opt/app/runtime")
     await host.machine.cut()
-    await asyncio.sleep(2)
+
+    async def held_up() -> bool:
+        there = "test -e /opt/app/runtime && echo there || true"
+        arrived_before = await inside.script(host.ground.lab.name, host.machine.name, there)
+        return bool(arrived_before) or await sent_in_vain_to(host.machine)
+
+    await eventually(held_up, what="the platform sends what does not arrive")
     await host.machine.heal()
     await arrived(host, task)
 

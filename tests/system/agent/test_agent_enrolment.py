@@ -1,9 +1,9 @@
 """Enrolment on a real, bare machine: one command, once; and no trace when it is undone."""
 
-import asyncio
 import json
 
 from agent_hosts import Host, enrolment_make, held
+from eventually import eventually
 
 from gpuaas_contract.capacity import Allocation
 from gpuaas_contract.fleet import Enrolment, EnrolmentRevoke, NodeFacts
@@ -87,10 +87,12 @@ async def test_facts_come_from_the_confined_unit_too(other: Host) -> None:
     await other.machine.run(made.command)
     path = f"/nodes/{other.node_id}/facts"
     first = await other.ground.admin.get(path, NodeFacts)
-    second = first
-    while second.reported_at == first.reported_at:
-        await asyncio.sleep(0.5)
-        second = await other.ground.admin.get(path, NodeFacts)
+
+    async def next_report() -> NodeFacts | None:
+        told = await other.ground.admin.get(path, NodeFacts)
+        return told if told.reported_at != first.reported_at else None
+
+    second = await eventually(next_report, within=120, what="the unit reports facts")
     unknown = [{one["fact"] for one in told.facts["unknown"]} for told in (first, second)]
     assert unknown[1] <= unknown[0]
     assert abs(second.facts["time"]["offset_seconds"]) < 30

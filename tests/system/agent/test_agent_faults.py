@@ -1,11 +1,12 @@
 """Tasks through everything that can break: each is done once, finished, and reported when back."""
 
-import asyncio
-import time
-
 import pytest
 from agent_hosts import Host
+from eventually import eventually
+from lost_packets import sent_in_vain
 
+from gpuaas_contract.fleet import NodeTask
+from gpuaas_contract.states import NODE_TASK
 from gpuaas_lab import inside
 
 ONCE = "echo once >> /root/count\n"
@@ -23,12 +24,20 @@ async def counted(host: Host) -> int:
     return int((await host.machine.run("wc -l < /root/count")).stdout)
 
 
+async def all_ended(host: Host, tasks: list[NodeTask]) -> bool:
+    """Whether the platform knows of the end of each."""
+    seen = [await host.operator.get(f"/node-tasks/{one.id}", NodeTask) for one in tasks]
+    return all(one.status in NODE_TASK.terminal for one in seen)
+
+
 async def test_an_agent_killed_in_the_middle_of_a_task(host: Host) -> None:
     task = await host.started(f"echo $$ >/root/pid; echo one; {GO}; echo two", first=ONCE)
     await host.until("test -s /root/pid")
+    pid = "systemctl show -p MainPID --value gpuaas-agent"
     for _ in range(3):
+        killed = (await host.machine.run(pid)).stdout.strip()
         await host.machine.run("systemctl kill -s KILL gpuaas-agent", check=False)
-        await asyncio.sleep(0.3)
+        await host.until(f"case $({pid}) in 0|{killed}) false ;; esac")  # systemd began another
     await host.machine.run("kill -0 $(cat /root/pid) && touch /root/go")
     ended = await host.ended(task)
     assert ended.status == "succeeded"
@@ -41,10 +50,17 @@ async def test_an_agent_killed_all_the_time(host: Host) -> None:
         await host.task({"kind": "run_script", "script": ONCE + f"sleep 0.2; echo {number}"})
         for number in range(8)
     ]
+    done = "journalctl -u gpuaas-agent -o cat | grep -Ec ' (begins|reported|dropped)'"
     for _ in range(12):
+        before = (await host.machine.run(done, check=False)).stdout.strip()
         await host.machine.run("systemctl kill -s KILL gpuaas-agent", check=False)
         await host.machine.run("systemctl restart gpuaas-agent")
-        await asyncio.sleep(0.35)
+
+        async def went_on(before: str = before) -> bool:
+            now = (await host.machine.run(done, check=False)).stdout.strip()
+            return now != before or await all_ended(host, tasks)
+
+        await eventually(went_on, what="a task begins or ends, or all have ended")
     for number, task in enumerate(tasks):
         ended = await host.ended(task)
         assert ended.status == "succeeded", ended.result
@@ -53,8 +69,9 @@ async def test_an_agent_killed_all_the_time(host: Host) -> None:
 
 
 async def test_a_platform_killed_in_the_middle_of_a_task(host: Host) -> None:
-    task = await host.started("sleep 1; touch /root/after; seq 5000", first=ONCE)
+    task = await host.started(f"{GO}; touch /root/after; seq 5000", first=ONCE)
     await host.ground.served.kill()
+    await host.machine.run("touch /root/go")
     await host.until("test -e /root/after")
     await host.ground.served.start()
     ended = await host.ended(task)
@@ -67,16 +84,17 @@ async def test_a_partition_in_the_middle_of_a_task(host: Host) -> None:
     task = await host.started(f"{GO}; touch /root/after; echo finished", first=ONCE)
     await host.machine.cut()
     released = "touch /root/go; until test -e /root/after; do sleep 0.1; done"
-    await inside.script(host.ground.lab.name, host.machine.name, released)
-    await asyncio.sleep(6)
-    before = await host.operator.get(f"/node-tasks/{task.id}", type(task))
+    await inside.script(host.ground.lab.name, host.machine.name, released)  # it went on, cut off
+
+    async def unheard() -> bool:
+        return await sent_in_vain(host.ground.lab.name, host.machine, "not sport = :22")
+
+    await eventually(unheard, what="the agent reports to nobody")
+    before = await host.operator.get(f"/node-tasks/{task.id}", NodeTask)
     assert before.status == "running"  # silence is not an end
-    healed_at = time.time()
     await host.machine.heal()
     ended = await host.ended(task, 120)
     assert (ended.status, await host.output(ended)) == ("succeeded", b"finished\n")
-    done_at = float((await host.machine.run("stat -c %.6Y /root/after")).stdout)
-    assert done_at < healed_at  # it went on while nobody could hear of it
     assert await counted(host) == 1
 
 

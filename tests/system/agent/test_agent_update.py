@@ -1,8 +1,7 @@
 """An older agent is replaced by the one the platform serves, while its tasks go on."""
 
-import asyncio
-
-from agent_hosts import PATIENCE, Host
+from agent_hosts import Host
+from eventually import eventually
 
 # Turns the installed agent into one that says it is of an earlier release.
 AGE = """
@@ -30,8 +29,10 @@ async def test_an_older_agent_gives_way_while_a_script_runs(host: Host) -> None:
     await host.machine.run("touch /root/after")
     ended = await host.ended(task, 120)
     assert (ended.status, await host.output(ended)) == ("succeeded", b"through\n")
-    async with asyncio.timeout(PATIENCE):  # what it had begun, it may tell before who it is
-        while (await host.node()).agent_version != "0.1.0":  # noqa: ASYNC110 - of another machine
-            await asyncio.sleep(0.1)
+
+    async def said() -> bool:
+        return (await host.node()).agent_version == "0.1.0"
+
+    await eventually(said, what="the new agent says its version")  # its task may be told first
     assert (await host.machine.run("ls /var/lib/gpuaas-agent/update.pyz", check=False)).status != 0
     await host.machine.run("rm -f /root/older.pyz /root/after /root/here")

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from artifact_shop import Shop
+from eventually import eventually
 from held_front import HeldFront, held_front
 
 from gpuaas_contract.artifacts import ArtifactDelivery
@@ -25,14 +26,14 @@ async def _clean(shop: Shop) -> None:
 
 async def _told(shop: Shop, wanted: Callable[[list[ArtifactDelivery]], bool]) -> None:
     """Until the platform's record of deliveries, newest first, is so: it is written afterwards."""
-    async with asyncio.timeout(60):
-        while True:
-            listed = shop.client.pages(
-                "/artifact-deliveries", ArtifactDelivery, artifact_id=shop.artifact.id
-            )
-            if wanted([one async for one in listed]):
-                return
-            await asyncio.sleep(0.1)
+
+    async def recorded() -> bool:
+        listed = shop.client.pages(
+            "/artifact-deliveries", ArtifactDelivery, artifact_id=shop.artifact.id
+        )
+        return wanted([one async for one in listed])
+
+    await eventually(recorded, what="the platform has recorded the delivery")
 
 
 @asynccontextmanager

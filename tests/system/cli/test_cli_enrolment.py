@@ -2,13 +2,13 @@
 the same command that it runs over ssh, as root or as somebody who may become root."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from cli_site import EMAIL, Said, Site, served_site
+from eventually import eventually
 
 from gpuaas_lab import Lab, Machine
 
@@ -129,12 +129,13 @@ async def joined(site: Site, lab: Lab, machine: Machine) -> None:
 
 async def login(site: Site, name: str) -> Said:
     """What the machine says of itself, as soon as its sshd lets the holder in."""
-    until = time.monotonic() + _PATIENCE
-    while True:
-        said = await typed(site, "ssh", name, "--", "hostname")
-        if said.code == 0 or time.monotonic() > until:
-            return said
-        await asyncio.sleep(0.5)
+    said: list[Said] = []
+
+    async def let_in() -> Said | None:
+        said.append(await typed(site, "ssh", name, "--", "hostname"))
+        return said[-1] if said[-1].code == 0 else None
+
+    return await eventually(let_in, within=_PATIENCE, what=lambda: f"{name}: {said[-1].err}")
 
 
 async def typed(site: Site, *words: str) -> Said:

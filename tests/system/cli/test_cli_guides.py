@@ -6,7 +6,6 @@ adapts. A runbook's commands run in the very trouble it is for.
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import broken_app
 import pytest
 from cli_site import EMAIL, HOST_KEY, PASSWORD, Site, furnish, served_site
+from eventually import eventually_sync
 from guide_page import DOCS, Typist, page_blocks
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -73,12 +73,11 @@ def silent(site: Site, machine: str, state: str = "state") -> Iterator[None]:
 
 def until_error(site: Site, operation: str) -> None:
     """Until an attempt has failed."""
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
-        if site.gpuaas("op", "show", operation, "--field", "error").out.strip():
-            return
-        time.sleep(0.3)
-    raise AssertionError("no attempt failed")
+
+    def failed() -> str:
+        return site.gpuaas("op", "show", operation, "--field", "error").out.strip()
+
+    eventually_sync(failed, within=240, what="an attempt fails")
 
 
 def test_stuck_deploying(place: Site) -> None:
@@ -100,6 +99,31 @@ def test_nobody_at_work(place: Site, page: str) -> None:
     with place.controller():
         run_page(place, DOCS / "runbooks" / f"{page}.md", **given)
         assert place.gpuaas("instance", "delete", name, "--yes", "--wait").code == 0
+
+
+def test_node_cleaning(place: Site) -> None:
+    place.done("region-cleaning", "set", "north", "--method", "attested")
+    try:
+        host = ("--region", "north", "--sku", "small", "--address", "wiped.example")
+        place.done("node", "create", "--name", "wiped", *host, "--host-keys", HOST_KEY)
+        place.done("node", "clean", "wiped")
+        given = {"NODE": "wiped", "NEW_HOST_KEY": HOST_KEY[:-1] + "K"}
+        given["CLEANING"] = until_cleaning(place, "wiping")
+        run_page(place, DOCS / "runbooks" / "node-cleaning.md", **given)
+        assert until_cleaning(place, "succeeded") == given["CLEANING"]
+        assert place.done("node", "show", "wiped")["status"] == "ready"
+    finally:
+        place.done("region-cleaning", "set", "north", "--method", "same_tenant_only")
+
+
+def until_cleaning(site: Site, status: str) -> str:
+    """The newest cleaning's id once it is in this state."""
+
+    def found() -> str:
+        newest = site.done("cleaning", "list")[:1]
+        return "".join(one["id"] for one in newest if one["status"] == status)
+
+    return eventually_sync(found, within=240, what=f"a cleaning that is {status}")
 
 
 def test_cleanup_blocked(place: Site) -> None:

@@ -1,11 +1,11 @@
 """`gpuaas trace`: an incident told from its correlation id alone, also while it happens."""
 
 import json
-import time
 from typing import Any
 
 import pytest
 from cli_site import Site
+from eventually import eventually_sync
 
 pytestmark = pytest.mark.integration
 
@@ -122,13 +122,13 @@ def _shown(site: Site, operation_id: str) -> None:
 
 def _until(site: Site, wanted: dict[str, str]) -> list[dict[str, Any]]:
     """The entries of the timeline, once of each kind one says this: controllers tell later."""
-    deadline = time.monotonic() + site.patience
-    while time.monotonic() < deadline:
+
+    def told() -> list[dict[str, Any]] | None:
         entries: list[dict[str, Any]] = site.done("trace", "cor_taken.1")["entries"]
-        if all(
+        complete = all(
             any(one["kind"] == kind and words in one["title"] for one in entries)
             for kind, words in wanted.items()
-        ):
-            return entries
-        time.sleep(0.2)
-    raise AssertionError(f"nothing says {wanted}")
+        )
+        return entries if complete else None
+
+    return eventually_sync(told, within=site.patience, what=f"the timeline has {wanted}")

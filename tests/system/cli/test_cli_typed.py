@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from cli_site import BIN, EMAIL, HOST_KEY, PASSWORD, Site
+from eventually import eventually_sync
 
 pytestmark = pytest.mark.integration
 
@@ -98,12 +98,11 @@ def test_a_failed_operation_is_exit_code_six_with_the_ways_out(site: Site, insta
 
 def wait_for_step(site: Site, operation: str) -> None:
     """Until the controller has met the silent machine."""
-    deadline = time.monotonic() + 200
-    while time.monotonic() < deadline:
-        if site.done("op", "show", operation)["error"] is not None:
-            return
-        time.sleep(0.2)
-    raise AssertionError("the operation met no error")
+
+    def failed() -> bool:
+        return site.done("op", "show", operation)["error"] is not None
+
+    eventually_sync(failed, within=200, what="the operation meets an error")
 
 
 @pytest.mark.parametrize(

@@ -134,8 +134,9 @@ async def picture() -> Picture:
         await page.set_viewport_size({"width": width, "height": height})
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            await page.wait_for_timeout(300)  # the colours fade over
-            await page.screenshot(path=Path(folder) / f"console-{name}-{scheme}.png")
+            await expect(page.locator("body.awsui-dark-mode")).to_have_count(int(scheme == "dark"))
+            path = Path(folder) / f"console-{name}-{scheme}.png"
+            await page.screenshot(path=path, animations="disabled")
         await page.emulate_media(color_scheme="light")
         await page.set_viewport_size({"width": 1280, "height": 900})
 

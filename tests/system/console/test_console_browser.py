@@ -211,7 +211,7 @@ async def test_the_keyboard_alone_leads_to_the_content(visit: Any, site: Ground)
     await page.keyboard.press("Enter")
     await page.keyboard.press("Tab")
     inside = "document.getElementById('content').contains(document.activeElement)"
-    assert await page.evaluate(inside)
+    await page.wait_for_function(inside)
 
 
 async def _held(released: asyncio.Event, route: Route) -> None:

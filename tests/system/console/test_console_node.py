@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import shlex
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 import asyncssh
 import pytest
 from console_ground import ADMIN, MEMBER, OWNER, Ground
+from eventually import eventually
 from examined_page import examined
 from page_facts import fact
 from playwright.async_api import Page, expect
@@ -169,10 +169,11 @@ async def _sees_what_it_holds(page: Page, machine: Machine) -> None:
 
 async def _lets_in(site: Ground, node_id: str) -> None:
     """Until its agent has said that its holder may come."""
-    until = time.monotonic() + 60
-    while not site.admin.get(f"/nodes/{node_id}/agent")["access_applied"]:
-        assert time.monotonic() < until, "the agent has not opened it to its holder"
-        await asyncio.sleep(0.1)
+
+    def applied() -> bool:
+        return bool(site.admin.get(f"/nodes/{node_id}/agent")["access_applied"])
+
+    await eventually(applied, what="the agent has opened it to its holder")
 
 
 async def _entered(page: Page, home: Path) -> str:

@@ -1,5 +1,7 @@
 """Signing in through a real OIDC provider's own pages, with the browser: let in with what its
-groups carry, back on the page that was wanted; and told when they are not let in."""
+groups carry, back on the page that was wanted; and told when they are not let in. Through the
+provider of a tenant, an account with a password is linked by its password, once; and who has
+accounts in several tenants chooses."""
 
 import shutil
 import socket
@@ -96,6 +98,75 @@ async def test_who_is_not_let_in_is_told_so_with_the_correlation_id(
     await expect(page.get_by_label("Email")).to_be_visible()
 
 
+async def test_an_account_with_a_password_is_linked_once_at_the_tenants_provider(
+    page: Page, federated: Federated
+) -> None:
+    admin, provider = federated.admin, federated.provider
+    tenant = admin.made("/tenants", {"name": "contoso", "display_name": "Contoso"})
+    admin.made("/admin/break-glass", {"org_id": tenant["id"], "reason": "a test's provider"})
+    bob = {"email": "bob@example.org", "password": ADMIN_PASSWORD}
+    admin.made(f"/tenants/{tenant['id']}/users", bob)
+    wish = {
+        "name": "Contoso ID",
+        "issuer": provider.issuer,
+        "client_id": CLIENT_ID,
+        "client_secret": CLIENT_SECRET,
+        "trust_email": True,
+    }
+    made = admin.made(f"/tenants/{tenant['id']}/identity-providers", wish)
+    claim = admin.made(f"/tenants/{tenant['id']}/domains", {"domain": "example.org"})
+    callback = f"{federated.home}{made['redirect_path']}"
+    await provider.change(redirect_uri=callback, forget_codes=True)
+
+    await _signed_in_by_hand(page)
+    await page.goto(f"/tenants/{tenant['id']}?tab=sign-in")
+    await expect(page.get_by_text("Claim a domain below")).to_be_visible()
+    await page.get_by_role("button", name="Decide example.org").click()
+    await page.get_by_label("Reason").fill("The contract names this domain.")
+    await page.get_by_role("button", name="Give it").click()
+    await expect(page.get_by_text("Nothing to do: the operator decided it")).to_be_visible()
+    assert claim["state"] == "pending"
+    await page.context.clear_cookies()
+
+    await page.goto(made["sign_in_path"])
+    await _named_at_the_provider(page, "bob")
+    await _let_in_by_the_provider(page)
+    await expect(page.get_by_text("Your account of Contoso has a password")).to_be_visible()
+    await page.locator("input[name=password]").fill("a wrong guess at it")
+    await page.get_by_role("button", name="Link and sign in").click()
+    await expect(page.get_by_text("Email or password is wrong.")).to_be_visible()
+    await page.locator("input[name=password]").fill(ADMIN_PASSWORD)
+    await page.get_by_role("button", name="Link and sign in").click()
+    await expect(page.get_by_role("button", name="bob", exact=True)).to_be_visible()
+
+
+async def test_who_has_accounts_in_several_tenants_chooses_after_the_password(
+    page: Page, federated: Federated
+) -> None:
+    admin = federated.admin
+    for name in ("Fabrikam", "Northwind"):
+        tenant = admin.made("/tenants", {"name": name.lower(), "display_name": name})
+        who = {"email": "eve@example.org", "display_name": f"Eve at {name}"}
+        admin.made(f"/tenants/{tenant['id']}/users", {**who, "password": ADMIN_PASSWORD})
+    await page.goto("/sign-in")
+    await page.get_by_label("Email").fill("eve@example.org")
+    await page.get_by_label("Password").fill("a wrong guess at it")
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await expect(page.get_by_text("Email or password is wrong.")).to_be_visible()
+    await page.get_by_label("Password").fill(ADMIN_PASSWORD)
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await page.get_by_role("button", name="Northwind").click()
+    await expect(page.get_by_role("button", name="Eve at Northwind")).to_be_visible()
+
+
+async def _signed_in_by_hand(page: Page) -> None:
+    await page.goto("/sign-in")
+    await page.get_by_label("Email").fill(ADMIN)
+    await page.get_by_label("Password").fill(ADMIN_PASSWORD)
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await expect(page.get_by_role("navigation", name="Side")).to_be_visible()
+
+
 async def _named_at_the_provider(page: Page, name: str) -> None:
     """From the console's sign-in page to the provider's own."""
     await page.get_by_role("link", name="Sign in with").click()
@@ -121,6 +192,7 @@ def _settings(folder: Path, provider: RunningProvider) -> dict[str, str]:
         "OIDC_ISSUER": provider.issuer,
         "OIDC_CLIENT_ID": CLIENT_ID,
         "OIDC_CLIENT_SECRET_FILE": str(folder / "client-secret"),
+        "PROVIDER_ALLOWED_NETWORKS": '["127.0.0.0/8"]',
     }
 
 

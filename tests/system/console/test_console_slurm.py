@@ -17,6 +17,7 @@ from watched_context import LAST_SEEN, watched
 
 from gpuaas_lab import Lab
 from tools.ground import ADMINISTRATOR, Ground, ground_up
+from tools.slurm_crew import as_person
 from tools.slurm_site import bundles_publish, slurm_up
 from tools.suites import suites
 
@@ -62,7 +63,7 @@ async def real(
 async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     page, lab = real.page, real.ground.lab
     await _deploy(page, picture)
-    assert "n1" in (await lab.machine("n1").run("srun hostname")).stdout
+    assert "n1" in (await lab.machine("n1").run(as_person("srun hostname"))).stdout
 
     # One of the three cannot unpack: the two others come all the same.
     await lab.machine("n4").run("chmod 000 /usr/bin/dpkg-deb")
@@ -93,13 +94,13 @@ async def test_a_real_cluster_by_clicks(real: Real, picture: Any) -> None:
     await expect(page.get_by_text("Succeeded").first).to_be_visible(timeout=LONG)
     await fact(page, "Instance").get_by_role("link").click()
     await _healthy(page)
-    ran = await lab.machine("n1").run("srun --nodes=3 --exclude=n1 hostname || sinfo")
+    ran = await lab.machine("n1").run(as_person("srun --nodes=3 --exclude=n1 hostname || sinfo"))
     assert {"n2", "n3", "n4"} <= set(ran.stdout.split())
     await picture(page, "real-instance", until="Daemons")
 
     await _replace(page, "n3", "n5")
     await _restart(page)
-    ran = await lab.machine("n1").run("srun --nodes=3 --exclude=n1 hostname || sinfo")
+    ran = await lab.machine("n1").run(as_person("srun --nodes=3 --exclude=n1 hostname || sinfo"))
     assert {"n2", "n4", "n5"} <= set(ran.stdout.split())
 
     await page.get_by_role("button", name="Actions").click()

@@ -2,13 +2,12 @@
 deploy, watch, grow, drain, remove, stop, start, take down; and out of a failure, or of what was
 begun, by its buttons."""
 
-import asyncio
 import re
 from typing import Any
 
 from console_ground import MEMBER, OWNER, Ground, publish, template_manifest
 from page_facts import fact
-from playwright.async_api import Locator, Page, Route, expect
+from playwright.async_api import Locator, Page, expect
 
 
 async def test_the_target_workflow_by_clicks(visit: Any, site: Ground, picture: Any) -> None:
@@ -244,67 +243,6 @@ async def test_what_is_under_way_is_cancelled_by_its_button(visit: Any, site: Gr
     await expect(fact(page, "Status")).to_contain_text("Running")
 
 
-async def test_a_click_is_not_lost_to_what_comes_meanwhile(visit: Any, site: Ground) -> None:
-    """An operation that somebody begins just now moves what stands below it: not under a finger."""
-    site.hold("press-01", "press-02")
-    instance = site.deploy("pressed", "press-01")
-    site.silence("press-02")
-    page = await visit(OWNER)
-    await page.goto(f"/instances/{instance['id']}")
-    await _healthy(page)
-    await expect(page.get_by_role("link", name="Connection: Live")).to_be_visible()
-    tab = page.get_by_role("tab", name="History")
-    await tab.hover()
-    await page.mouse.down()
-    asked = {"kind": "add_server", "input": {"allocation_ids": [site.allocations["press-02"]]}}
-    await asyncio.to_thread(site.admin.made, f"/app-instances/{instance['id']}/operations", asked)
-    await page.wait_for_timeout(600)
-    await page.mouse.up()
-    await expect(tab).to_have_attribute("aria-selected", "true")
-    await expect(
-        page.get_by_role("heading", name=re.compile("Add servers.*press-02"))
-    ).to_be_visible()
-    site.wake("press-02")
-
-
-async def test_a_choice_is_not_lost_to_what_the_platform_foresees(visit: Any, site: Ground) -> None:
-    """What will happen is told while more is chosen: the rows do not move under a finger."""
-    site.hold("press-03", "press-04", "press-05")
-    instance = site.deploy("foreseen", "press-03")
-    page = await visit(OWNER)
-    await page.goto(f"/instances/{instance['id']}")
-    await _healthy(page)
-    await page.get_by_role("button", name="Add servers").click()
-    dialog = page.get_by_role("dialog")
-    first, second = (dialog.get_by_role("checkbox", name=f"press-0{n}") for n in (4, 5))
-    # Its answer is here when the button goes down: a press is waited for a second and no longer.
-    asked, pressed = asyncio.Event(), asyncio.Event()
-
-    async def hold(route: Route) -> None:
-        answer = await route.fetch()
-        asked.set()
-        await pressed.wait()
-        await route.fulfill(response=answer)
-
-    await page.route("**/operations/preview", hold)
-    await first.click()
-    await asked.wait()
-    await second.hover()
-    async with page.expect_response("**/operations/preview"):
-        await page.mouse.down()
-        pressed.set()
-    await page.wait_for_timeout(100)
-    await page.mouse.up()
-    await expect(second).to_be_checked()
-    await expect(first).to_be_checked()
-    # What will happen stands below what was chosen, beside the button that does it.
-    said = await dialog.get_by_text("What will happen").bounding_box()
-    row = await second.bounding_box()
-    assert said is not None
-    assert row is not None
-    assert said["y"] > row["y"]
-
-
 async def _begin(page: Page, name: str) -> None:
     """From the catalog to the machines of a deploy."""
     await (
@@ -323,8 +261,8 @@ async def _named(page: Page, name: str) -> None:
 
 async def _trail_ends(page: Page, *steps: str) -> None:
     trail = page.get_by_role("navigation", name="Breadcrumbs").get_by_role("listitem")
-    await expect(trail.last).to_have_text(steps[-1])
-    assert (await trail.all_inner_texts())[-len(steps) :] == list(steps)
+    for back, step in enumerate(reversed(steps), start=1):
+        await expect(trail.nth(-back)).to_have_text(step)
 
 
 async def _told_who_uses(page: Page, site: Ground, *, machine: str, instance: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 
 import asyncssh
 import pytest
+from eventually import eventually
 
 from gpuaas_lab import Lab, MachineOff, cgroups, names
 
@@ -65,13 +66,12 @@ async def test_a_reboot_from_inside_comes_back(three: Lab) -> None:
 
 async def _until_rebooted(lab: Lab) -> None:
     machine = lab.machine("n3")
-    async with asyncio.timeout(200):
-        while True:
-            await machine.disconnect()
-            try:
-                seen = await machine.run("test -e /run/before", check=False)
-            except (OSError, asyncssh.Error):
-                seen = None
-            if seen is not None and seen.status == 1:
-                return
-            await asyncio.sleep(0.1)
+
+    async def rebooted() -> bool:
+        await machine.disconnect()
+        try:
+            return (await machine.run("test -e /run/before", check=False)).status == 1
+        except (OSError, asyncssh.Error):
+            return False
+
+    await eventually(rebooted, within=200, what="n3 is up again")

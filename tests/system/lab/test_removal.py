@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 
 from gpuaas_lab import Lab, LabBusy, LabError, Settings, names, store, teardown
 
@@ -122,11 +123,7 @@ async def _kill(holder: asyncio.subprocess.Process) -> None:
 
 async def _moment(settings: Settings, lab: str, moment: str) -> None:
     """Wait until `up` has come exactly so far."""
-    async with asyncio.timeout(240):
-        while True:
-            if _reached(settings, lab)[moment]:
-                return
-            await asyncio.sleep(0.002)
+    await eventually(lambda: _reached(settings, lab)[moment], within=240, what=moment)
 
 
 def _reached(settings: Settings, lab: str) -> dict[str, bool]:

@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from eventually import eventually
+from lost_packets import sent_in_vain
 
+from gpuaas_lab import inside
 from gpuaas_sdk import Machine, MachineFailure, Machines, MachineUnreachable
 from gpuaas_sdk.contract import ErrorFamily
 from gpuaas_sdk.machines import CertificateAccess, Patience
@@ -80,11 +83,18 @@ async def test_a_partition_in_the_middle_of_a_script(ground: Ground, hasty: Mach
 async def test_a_short_cut_is_waited_out(ground: Ground, machines: Machines) -> None:
     allocation = ground.allocation("n2")
     machine = await machines.open(allocation)
-    running = asyncio.create_task(machine.run("touch /run/cut; sleep 3; echo through"))
-    await ground.machine(allocation).run("until [ -e /run/cut ]; do sleep 0.05; done; rm /run/cut")
-    await ground.machine(allocation).cut()
-    await asyncio.sleep(1)
-    await ground.machine(allocation).heal()
+    script = "touch /run/cut; until [ -e /run/go ]; do sleep 0.05; done; rm /run/go; echo through"
+    running = asyncio.create_task(machine.run(script))
+    there = ground.machine(allocation)
+    await there.run("until [ -e /run/cut ]; do sleep 0.05; done; rm /run/cut")
+    await there.cut()
+    await inside.script(ground.lab.name, there.name, "touch /run/go")
+
+    async def unheard() -> bool:
+        return await sent_in_vain(ground.lab.name, there, "sport = :22")
+
+    await eventually(unheard, what="what the script says does not arrive")
+    await there.heal()
     assert (await running).stdout == "through\n"
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import asyncssh
 import pytest
+from eventually import eventually
 
 from gpuaas_contract.capacity import Allocation, AllocationCreate, Node, Region, RegionCreate
 from gpuaas_contract.custody import (
@@ -52,12 +53,12 @@ async def ask(ground: Ground, region: str, name: str) -> Allocation:
 
 async def became(ground: Ground, allocation_id: str, *wanted: AllocationStatus) -> Allocation:
     """The allocation once it is in one of these states."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            found = await ground.admin.get(f"/allocations/{allocation_id}", Allocation)
-            if found.status in wanted:
-                return found
-            await asyncio.sleep(0.1)
+
+    async def look() -> Allocation | None:
+        found = await ground.admin.get(f"/allocations/{allocation_id}", Allocation)
+        return found if found.status in wanted else None
+
+    return await eventually(look, within=PATIENCE, what=f"{allocation_id} is one of {wanted}")
 
 
 async def release(ground: Ground, allocation_id: str) -> None:
@@ -143,13 +144,15 @@ class Made:
 
     async def refused(self, issued: AccessGrantIssued) -> None:
         """Until a certificate opens nothing any more."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                try:
-                    await self.login(issued)
-                except asyncssh.PermissionDenied:
-                    return
-                await asyncio.sleep(0.1)
+
+        async def denied() -> bool:
+            try:
+                await self.login(issued)
+            except asyncssh.PermissionDenied:
+                return True
+            return False
+
+        await eventually(denied, within=PATIENCE, what="the certificate is refused")
 
     async def access(self) -> NodeAccess:
         """What the platform knows of whom it lets in."""
@@ -157,18 +160,20 @@ class Made:
 
     async def settled(self) -> None:
         """Until it lets in exactly whom it should."""
-        async with asyncio.timeout(PATIENCE):
-            while not (await self.access()).applied:  # noqa: ASYNC110 - a state of another machine
-                await asyncio.sleep(0.1)
+
+        async def applied() -> bool:
+            return (await self.access()).applied
+
+        await eventually(applied, within=PATIENCE, what="access is applied")
 
     async def said(self, *conditions: str) -> None:
         """Until exactly these conditions hold of the node."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                node = await self.ground.admin.get(f"/nodes/{self.node_id}", Node)
-                if tuple(one.type for one in node.conditions) == conditions:
-                    return
-                await asyncio.sleep(0.1)
+
+        async def hold() -> bool:
+            node = await self.ground.admin.get(f"/nodes/{self.node_id}", Node)
+            return tuple(one.type for one in node.conditions) == conditions
+
+        await eventually(hold, within=PATIENCE, what=f"{conditions} hold of the node")
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ import pytest
 
 import gpuaas_agent
 from gpuaas_lab import Lab, Machine, Settings
+from gpuaas_lab.ssh import Result as Ran
 from gpuaas_slurm import model as model_of
 from gpuaas_slurm.commands import Result, Slurm
 from gpuaas_slurm.commands.slurm import slurm_connect
@@ -35,6 +36,8 @@ from tools.slurm_crew import packages_settle, packages_wanted
 from tools.suites import suites
 
 GPUS = 2
+PERSON = "alice"
+"""An ordinary user of every machine: root's jobs are refused."""
 # Where the lab's distribution has one release with the packages, there is no newer one to live on.
 collect_ignore = [] if suites()[1:] else ["test_slurm_newer.py"]
 
@@ -64,6 +67,11 @@ class Deployed:
     async def answering(self) -> None:
         """Wait until slurmctld answers."""
         await _answering(self.controller)
+
+    async def job(self, command: str, *, check: bool = True) -> Ran:
+        """Run a command where people work, as one of them, in their home."""
+        line = f"runuser -l {PERSON} -c {shlex.quote(command)}"
+        return await self.controller.run(line, check=check)
 
     async def complaints(self, machine: Machine, service: str) -> list[str]:
         """Return what a service complained about since it was last started."""
@@ -173,6 +181,10 @@ async def _start(lab: Lab, model: Cluster) -> Slurm:
     await controller.run("systemctl restart slurmdbd")
     slurm = Slurm(_runner(controller), model.build.version)
     await slurm.cluster_add(model.name)
+    await slurm.account_add(model.name, "proj")
+    for machine in lab.machines:
+        await machine.run(f"useradd --create-home --uid 2001 {PERSON}")
+    await slurm.user_add(model.name, "proj", PERSON)
     await controller.run("systemctl restart slurmctld")
     await asyncio.gather(*(m.run("systemctl restart slurmd") for m in lab.machines))
     return await slurm_connect(_runner(controller))

@@ -104,9 +104,19 @@ async def test_a_new_node_is_what_its_facts_say_and_open_to_no_user(cluster: Dep
     assert partitions["main"].nodes == ()
 
 
-async def test_root_can_try_a_node_before_it_is_open(cluster: Deployed) -> None:
-    ran = await cluster.controller.run(f"srun -p {ADMISSION} -w n2 hostname")
-    assert ran.stdout.strip() == "n2"
+async def test_a_node_is_tried_before_it_is_open_and_not_by_people(cluster: Deployed) -> None:
+    # Accounting did not know the user of test jobs before.
+    assert await cluster.slurm.trial(["n2"], 60) == ("n2",)
+    assert await cluster.slurm.trial(["n1", "n2"], 60) == ("n1", "n2")
+    refused = await cluster.job(f"srun -p {ADMISSION} -w n2 hostname", check=False)
+    assert "not allowed" in refused.stderr or "denied" in refused.stderr, refused
+
+
+async def test_jobs_of_root_are_refused(cluster: Deployed) -> None:
+    for partition in ("main", ADMISSION):
+        refused = await cluster.controller.run(f"srun -p {partition} id -u", check=False)
+        assert (refused.status, refused.stdout) == (1, ""), partition
+        assert "Invalid user id" in refused.stderr, refused
 
 
 async def test_a_node_is_opened_without_a_restart(cluster: Deployed) -> None:
@@ -115,7 +125,7 @@ async def test_a_node_is_opened_without_a_restart(cluster: Deployed) -> None:
         await cluster.slurm.node_features_set(name, ["main"])
     await cluster.slurm.partition_nodes_set("main", ["n1", "n2"])
     assert (await cluster.slurm.node("n2")).partitions == ("main", ADMISSION)  # type: ignore[union-attr]  # a None fails the test as well
-    ran = await cluster.controller.run("srun -N 2 hostname")
+    ran = await cluster.job("srun -N 2 hostname")
     assert sorted(ran.stdout.split()) == ["n1", "n2"]
     assert (await cluster.controller.run("systemctl show -P MainPID slurmctld")).stdout == started
 
@@ -128,7 +138,7 @@ async def test_what_was_opened_stays_open_when_files_are_read_again(cluster: Dep
 
 async def test_mpi_programs_are_started_through_pmix(cluster: Deployed) -> None:
     assert cluster.model.build.pmix
-    ran = await cluster.controller.run("srun -N 2 printenv PMIX_RANK")
+    ran = await cluster.job("srun -N 2 printenv PMIX_RANK")
     assert sorted(ran.stdout.split()) == ["0", "1"]
 
 
@@ -137,28 +147,28 @@ async def test_gpus_are_handed_out(cluster: Deployed) -> None:
     assert node is not None
     assert node.gres.startswith("gpu:")
     assert node.gres.endswith(":2")
-    ran = await cluster.controller.run("srun -w n2 --gres=gpu:1 printenv CUDA_VISIBLE_DEVICES")
+    ran = await cluster.job("srun -w n2 --gres=gpu:1 printenv CUDA_VISIBLE_DEVICES")
     assert ran.stdout.strip() == "0"
-    refused = await cluster.controller.run("srun -w n2 --gres=gpu:3 true", check=False)
+    refused = await cluster.job("srun -w n2 --gres=gpu:3 true", check=False)
     assert refused.status != 0
 
 
 async def test_accounts_are_enforced_and_jobs_recorded(cluster: Deployed) -> None:
     controller = cluster.controller
     for machine in cluster.lab.machines:
-        await machine.run("id alice 2>/dev/null || useradd --create-home --uid 2001 alice")
-    refused = await controller.run("su alice -c 'cd; srun true'", check=False)
+        await machine.run("id bob 2>/dev/null || useradd --create-home --uid 2002 bob")
+    refused = await controller.run("su bob -c 'cd; srun true'", check=False)
     assert "Invalid account" in refused.stderr
     await cluster.slurm.account_add("lab", "proj")
-    await cluster.slurm.user_add("lab", "proj", "alice")
-    await cluster.slurm.user_add("lab", "proj", "alice")
-    await controller.run("su alice -c 'cd; srun --comment=job_1 -N 2 true'")
-    jobs = [job for job in await cluster.slurm.jobs() if job.user == "alice"]
+    await cluster.slurm.user_add("lab", "proj", "bob")
+    await cluster.slurm.user_add("lab", "proj", "bob")
+    await controller.run("su bob -c 'cd; srun --comment=job_1 -N 2 true'")
+    jobs = [job for job in await cluster.slurm.jobs() if job.user == "bob"]
     assert [(job.account, job.comment) for job in jobs] == [("proj", "job_1")]
     # How many nodes it had is accounting's to say, once it ended: the controller counts a
     # completing job's nodes down while they are handed back.
     seen = await controller.run(
-        "for i in $(seq 600); do sacct -X -n -P -u alice -o state,account,allocnodes"
+        "for i in $(seq 600); do sacct -X -n -P -u bob -o state,account,allocnodes"
         " | grep ^COMPLETED && exit; sleep .1; done; exit 1"
     )
     assert seen.stdout.strip() == "COMPLETED|proj|2"
@@ -166,7 +176,7 @@ async def test_accounts_are_enforced_and_jobs_recorded(cluster: Deployed) -> Non
 
 async def test_a_drain_carries_its_reason_and_lets_the_job_end(cluster: Deployed) -> None:
     controller = cluster.controller
-    await controller.run("srun -w n2 sleep 300 >/dev/null 2>&1 </dev/null & sleep 1")
+    await cluster.job("srun -w n2 sleep 300 >/dev/null 2>&1 </dev/null & sleep 1")
     await node_when(cluster, "n2", lambda node: node.busy)
     await cluster.slurm.node_drain("n2", "gpuaas:op_7 remove worker")
     node = await node_when(cluster, "n2", lambda node: node.draining)
@@ -201,7 +211,7 @@ def _of_files(complaints: list[str]) -> list[str]:
 
 async def test_nodes_and_what_they_are_open_to_outlive_the_controller(cluster: Deployed) -> None:
     assert (await cluster.slurm.node("n1")).partitions == ("main", ADMISSION)  # type: ignore[union-attr]  # a None fails the test as well
-    ran = await cluster.controller.run("srun -N 2 hostname")
+    ran = await cluster.job("srun -N 2 hostname")
     assert sorted(ran.stdout.split()) == ["n1", "n2"]
 
 

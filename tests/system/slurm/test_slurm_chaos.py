@@ -20,6 +20,7 @@ from gpuaas_contract.states import Health, InstanceStatus, MemberStatus, Operati
 from gpuaas_lab import Machine, inside
 from tools.ground import Ground
 from tools.slurm_crew import (
+    as_person,
     members,
     operations,
     packages_settle,
@@ -66,7 +67,7 @@ class Chaos:
     async def job_start(self, *names: str) -> None:
         """A job that only ends when somebody ends it, on each of some workers."""
         for name in names:
-            self.jobs[name] = await self.run(JOB.format(name=name))
+            self.jobs[name] = await self.run(as_person(JOB.format(name=name)))
         for name in names:
             await until(lambda name=name: self.job_state(name), _is("RUNNING"))  # type: ignore[misc]
 

@@ -244,6 +244,7 @@ async def _tree_is_whole(site: SlurmSite, name: str) -> None:
     tree = (await head.run("sacctmgr -n -P show assoc format=cluster,account,user")).stdout
     person = (await head.run("cut -d: -f1 /var/lib/gpuaas-slurm/people.ours")).stdout.strip()
     wanted = [f"{name}|{name}|", f"{name}|{name}|{person}", f"{name}|root|", f"{name}|root|root"]
+    wanted.append(f"{name}|root|slurm")  # of the app's test jobs
     assert sorted(tree.split()) == sorted(wanted)
 
 

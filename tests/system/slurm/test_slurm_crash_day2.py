@@ -35,6 +35,7 @@ from gpuaas_sdk import Request
 from gpuaas_slurm.onmachine.scripts import HOME
 from tools.ground import Ground
 from tools.slurm_crew import (
+    PERSON,
     members,
     operations,
     packages_wanted,
@@ -62,12 +63,12 @@ async def ordeal(ground_factory: Callable[..., Awaitable[Ground]]) -> AsyncItera
 
 
 async def test_a_drain_endures_everything_and_its_job_does_not_notice(ordeal: Ordeal) -> None:
-    job = await ordeal.job_start("n2")
+    job, person = await ordeal.job_start("n2"), await ordeal.run("n1", PERSON)
     member = await ordeal.member("n2")
 
     async def waits() -> bool:
         drain = (await operations(ordeal.site, ordeal.instance_id))[0]
-        return any(f"job {job} of root (running)" in step.message for step in drain.progress)
+        return any(f"job {job} of {person} (running)" in step.message for step in drain.progress)
 
     async def let_go() -> None:
         await until(waits, bool, 180)
@@ -105,7 +106,7 @@ async def test_a_resume_endures_everything(ordeal: Ordeal) -> None:
 
 
 async def test_a_drain_whose_time_is_over_leaves_the_job_and_is_taken_back(ordeal: Ordeal) -> None:
-    job = await ordeal.job_start("n2")
+    job, person = await ordeal.job_start("n2"), await ordeal.run("n1", PERSON)
     member = await ordeal.member("n2")
     asked = await ordeal.site.ask(
         ordeal.instance_id,
@@ -117,7 +118,7 @@ async def test_a_drain_whose_time_is_over_leaves_the_job_and_is_taken_back(ordea
     assert failed.status is OperationStatus.FAILED, told(failed)
     assert failed.error is not None
     assert (failed.error.code, failed.error.detail["step"]) == ("jobs_still_run", "jobs_end")
-    assert f"job {job} of root (running)" in failed.error.message
+    assert f"job {job} of {person} (running)" in failed.error.message
     assert (await ordeal.member("n2")).status is MemberStatus.DEGRADED
     await ordeal.done("resume_worker", member_ids=[member.id])
     assert (await ordeal.member("n2")).status is MemberStatus.READY
@@ -141,7 +142,7 @@ async def test_a_replacement_endures_everything(ordeal: Ordeal) -> None:
     assert len((await ordeal.run("n3", f"cat {PEOPLE}")).splitlines()) == 1
     assert await ordeal.nodes() == ["n3", "n4"]
     assert await ordeal.run("n1", "sinfo -h -R") == ""
-    assert await ordeal.run("n1", "srun --chdir=/ -w n3 hostname") == "n3"
+    assert await ordeal.person("srun --chdir=/ -w n3 hostname") == "n3"
     assert set(await members(ordeal.site, ordeal.instance_id)) == {"n1", "n3", "n4"}
     path = f"/app-instances/{ordeal.instance_id}/members"
     listed = [one async for one in ordeal.site.admin.pages(path, Member, removed=True)]
@@ -162,7 +163,7 @@ async def test_a_worker_that_comes_endures_everything(ordeal: Ordeal) -> None:
     )
     began = await ordeal.starts("n1", "n2", "n3") - before
     assert (began.pop("n2 slurmd"), began.pop("n2 munge", 1), began) == (1, 1, {})
-    assert await ordeal.run("n1", "srun --chdir=/ -w n2 hostname") == "n2"
+    assert await ordeal.person("srun --chdir=/ -w n2 hostname") == "n2"
     await ordeal.healthy()
 
 

@@ -118,7 +118,7 @@ async def test_repairs_endure_everything_and_the_job_does_not_notice(ordeal: Ord
         ["n1 mariadb", "n1 slurmdbd", "n1 slurmctld", "n2 munge", "n2 slurmd", "n3 slurmd"]
     )
     await ordeal.healthy()
-    assert await ordeal.run("n1", "srun --chdir=/ -w n3 hostname") == "n3"
+    assert await ordeal.person("srun --chdir=/ -w n3 hostname") == "n3"
     assert await ordeal.job(job) == "RUNNING 0"
     ordeal.kept["running"] = job
 

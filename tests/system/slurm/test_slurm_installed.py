@@ -28,7 +28,7 @@ from gpuaas_contract.artifacts import Artifact
 from gpuaas_contract.states import Health, InstanceStatus
 from gpuaas_lab import Machine, Settings, packages, sources
 from tools.ground import Ground
-from tools.slurm_crew import placed, succeeded, until
+from tools.slurm_crew import as_person, placed, succeeded, until
 from tools.slurm_site import BIN, SlurmSite, bundles_publish, slurm_up
 from tools.suites import suites
 
@@ -152,7 +152,7 @@ async def test_a_killed_unit_starts_again_and_ends_the_deploy_it_had_begun(offic
     assert await office.told("MainPID") not in {"0", first}
     await office.healthy()
     head = office.site.ground.lab.machine("n2")
-    assert (await head.run("srun hostname")).stdout.strip() == "n3"
+    assert (await head.run(as_person("srun hostname"))).stdout.strip() == "n3"
 
 
 async def test_machines_run_what_the_bundle_command_made(office: Office) -> None:

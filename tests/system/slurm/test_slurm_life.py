@@ -22,7 +22,7 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.states import Health, InstanceStatus, MemberStatus, OperationStatus
 from gpuaas_sdk import ProblemError, Request
 from tools.ground import Ground
-from tools.slurm_crew import operations, placed, succeeded, told, until
+from tools.slurm_crew import PERSON, as_person, operations, placed, succeeded, told, until
 from tools.slurm_site import ENDED
 from tools.suites import suites
 
@@ -82,7 +82,7 @@ async def test_a_deploy_is_tried_again_and_one_bad_worker_holds_up_no_other(life
         MemberStatus.DEGRADED, ["bootstrap_unfinished"],
     )  # fmt: skip
     assert (good.status, good.health) == (MemberStatus.READY, Health.HEALTHY)
-    assert (await life.run("srun hostname")).strip() == "n2"
+    assert (await life.person("srun hostname")).strip() == "n2"
 
 
 async def test_a_bootstrap_that_failed_is_removed_and_leaves_a_clean_machine_and_a_tombstone(
@@ -112,11 +112,11 @@ async def test_every_command_of_the_access_bundle_works(life: Life) -> None:
     access = (await life.site.instance(life.instance_id)).access
     assert access is not None
     for entry in [*access["commands"], *access["health"]]:
-        ran = await life.machine("n1").run(entry["command"], check=False)
+        ran = await life.machine("n1").run(as_person(entry["command"]), check=False)
         assert ran.status == 0, (entry, ran)
     first = access["first_job"]
-    await life.machine("n1").write(f"/root/{first['file']}", first["script"])
-    said = await life.run(f"cd /root && {first['submit']}")
+    await life.machine("n1").write(f"/srv/{first['file']}", first["script"])
+    said = await life.person(f"cp /srv/{first['file']} . && {first['submit']}")
     number = said.split()[-1]
     seen = await life.run(
         f"for i in $(seq 600); do sacct -X -n -P -j {number} -o state | grep -x COMPLETED && exit;"
@@ -126,13 +126,13 @@ async def test_every_command_of_the_access_bundle_works(life: Life) -> None:
 
 
 async def test_arrays_and_mpi_run_and_are_recorded(life: Life) -> None:
-    said = await life.run("sbatch --parsable --array=1-3 --wrap=true")
+    said = await life.person("sbatch --parsable --array=1-3 --wrap=true")
     recorded = await life.run(
         f"for i in $(seq 600); do [ $(sacct -X -n -P -j {said.strip()} -s CD -S now-1hour -o jobid"
         f" -E now | wc -l) = 3 ] && exit 0; sleep .1; done; sacct -X -j {said.strip()}; exit 1"
     )
     assert recorded == ""
-    ranks = await life.run("srun -n 2 --overcommit printenv PMIX_RANK")
+    ranks = await life.person("srun -n 2 --overcommit printenv PMIX_RANK")
     assert sorted(ranks.split()) == ["0", "1"]
 
 
@@ -144,8 +144,8 @@ async def test_three_workers_added_together_are_ready_and_carry_their_gpus(life:
         assert (member.status, member.health, member.node) == (
             MemberStatus.READY, Health.HEALTHY, name,
         )  # fmt: skip
-    assert sorted((await life.run("srun -N 4 hostname")).split()) == ["n2", "n3", "n4", "n5"]
-    seen = await life.run("srun -w n3 --gres=gpu:1 printenv CUDA_VISIBLE_DEVICES")
+    assert sorted((await life.person("srun -N 4 hostname")).split()) == ["n2", "n3", "n4", "n5"]
+    seen = await life.person("srun -w n3 --gres=gpu:1 printenv CUDA_VISIBLE_DEVICES")
     assert seen.strip() == "0"
     assert (await life.site.instance(life.instance_id)).topology == "multi_node"
 
@@ -153,11 +153,12 @@ async def test_three_workers_added_together_are_ready_and_carry_their_gpus(life:
 async def test_a_drain_lets_the_running_job_end_and_shows_it_meanwhile(life: Life) -> None:
     await life.quiet()
     await life.job("-w n4 --wrap 'until [ -e /run/job-may-end ]; do sleep .2; done'")
+    person = (await life.run(PERSON)).strip()
     known = await life.member("n4")
     asked = await life.site.ask(life.instance_id, "drain_worker", member_ids=[known.id])
     await until(
         lambda: life.site.operation(asked.operations[0].id),
-        lambda one: any("of root (running)" in step.message for step in one.progress),
+        lambda one: any(f"of {person} (running)" in step.message for step in one.progress),
     )
     await life.machine("n4").run("touch /run/job-may-end")
     (ended,) = await life.site.ended(asked)
@@ -203,7 +204,7 @@ async def test_what_was_removed_left_nothing_and_can_come_back(life: Life) -> No
     assert await life.tombstones() == 3
     await life.add("n4")
     await life.healthy()
-    assert "n4" in await life.run("srun -w n4 hostname")
+    assert "n4" in await life.person("srun -w n4 hostname")
 
 
 async def test_a_stop_refuses_while_jobs_run_unless_told_what_to_do(life: Life) -> None:
@@ -319,7 +320,7 @@ async def test_an_upgrade_changes_packages_and_no_job_notices(life: Life) -> Non
 
 async def test_a_rollback_brings_everything_back_as_it_was(life: Life) -> None:
     await life.run("sacctmgr -i add account later")
-    await life.run("sbatch --output=/dev/null --chdir=/ --hold --job-name=later --wrap true")
+    await life.person("sbatch --output=/dev/null --chdir=/ --hold --job-name=later --wrap true")
     await life.whole("rollback")
     after = await until(life.versions, lambda one: not one["package"].endswith(SUFFIX))
     assert after["instance"] == after["app"] == "0.1.0"
@@ -328,9 +329,9 @@ async def test_a_rollback_brings_everything_back_as_it_was(life: Life) -> None:
     assert "later" not in await life.run("sacctmgr -nP show account format=account")
     assert "later" not in await life.run("squeue -h -o %j")
     assert "10:00" in await life.run("sinfo -h -p short -o %l")
-    await life.run("scancel --user=root")
+    await life.run(f'scancel --user="$({PERSON})"')
     await life.quiet()
-    assert sorted((await life.run("srun -N 4 hostname")).split()) == ["n3", "n4", "n5", "n6"]
+    assert sorted((await life.person("srun -N 4 hostname")).split()) == ["n3", "n4", "n5", "n6"]
     await life.healthy()
 
 

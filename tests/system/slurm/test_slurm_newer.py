@@ -16,7 +16,7 @@ from slurm_life import NEXT, Life, life_up
 
 from gpuaas_contract.states import Health, InstanceStatus, MemberStatus
 from tools.ground import Ground
-from tools.slurm_crew import placed, succeeded, until
+from tools.slurm_crew import PERSON, placed, succeeded, until
 from tools.suites import suites
 
 pytestmark = [
@@ -49,11 +49,11 @@ async def test_the_whole_life(suite: str, ground_factory: Callable[..., Awaitabl
 
 async def _jobs_run(life: Life) -> None:
     """Every way to run something, and the record of it."""
-    assert await life.run("srun hostname") == "n1\n"
-    array = (await life.run("sbatch --parsable --array=1-3 --wrap=true")).strip()
+    assert await life.person("srun hostname") == "n1\n"
+    array = (await life.person("sbatch --parsable --array=1-3 --wrap=true")).strip()
     recorded = f"sacct -X -n -P -j {array} -s CD -S now-1hour -E now -o jobid"
     await until(lambda: life.run(recorded), lambda said: len(said.split()) == 3)
-    ranks = await life.run("srun -n 2 --overcommit printenv PMIX_RANK")
+    ranks = await life.person("srun -n 2 --overcommit printenv PMIX_RANK")
     assert sorted(ranks.split()) == ["0", "1"]
 
 
@@ -61,7 +61,7 @@ async def _workers_change(life: Life) -> None:
     """Three join, one drains around its job, one is replaced, one leaves and comes back."""
     await life.add("n2", "n3", "n4")
     await life.healthy()
-    assert sorted((await life.run("srun -N 4 hostname")).split()) == ["n1", "n2", "n3", "n4"]
+    assert sorted((await life.person("srun -N 4 hostname")).split()) == ["n1", "n2", "n3", "n4"]
     job = await life.job("-w n4 --wrap 'sleep 3'")
     await life.ask("drain_worker", "n4")
     member = await life.member("n4")
@@ -75,7 +75,7 @@ async def _workers_change(life: Life) -> None:
     await life.nothing_left("n3")
     await life.add("n3")
     await life.healthy()
-    assert sorted((await life.run("srun -N 4 hostname")).split()) == ["n1", "n3", "n4", "n5"]
+    assert sorted((await life.person("srun -N 4 hostname")).split()) == ["n1", "n3", "n4", "n5"]
     assert await life.tombstones() == 2
 
 
@@ -101,12 +101,12 @@ async def _changes_version_and_back(life: Life) -> None:
     assert await life.installed() == {before["package"] + SUFFIX} == {after["package"]}
     assert after["daemon"] == before["daemon"]
     assert await life.run("squeue -h -o %T") == "RUNNING\n"
-    await life.run("scancel --user=root")
+    await life.run(f'scancel --user="$({PERSON})"')
     await life.quiet()
     await life.whole("rollback")
     assert await until(life.versions, lambda one: one == before) == before
     assert await life.installed() == {before["package"]}
-    await life.run("scancel --user=root")
+    await life.run(f'scancel --user="$({PERSON})"')
     await life.quiet()
     await life.healthy()
-    assert sorted((await life.run("srun -N 4 hostname")).split()) == ["n1", "n3", "n4", "n5"]
+    assert sorted((await life.person("srun -N 4 hostname")).split()) == ["n1", "n3", "n4", "n5"]

@@ -112,6 +112,12 @@ class Town:
         """What the controllers said so far."""
         return self.site.log
 
+    async def looks(self) -> int:
+        """How often the platform was asked for leave to look at an instance."""
+        counted = re.compile(r'gpuaas_http_requests_total\{.*/observer".* ([0-9.]+)$', re.MULTILINE)
+        answer = await self.ground.admin.send(Request("GET", "/metrics"))
+        return sum(int(float(number)) for number in counted.findall(answer.content.decode()))
+
     async def seen(self, machine: str, command: str) -> str:
         """What the machine's own operator sees."""
         ran = await self.ground.lab.machine(machine).run(command, check=False)
@@ -205,7 +211,9 @@ async def test_nobody_logs_in_where_jobs_run_or_as_somebody_else(town: Town) -> 
 
 async def test_a_viewer_gets_no_account(town: Town) -> None:
     vera = await town.join("vera", "project_viewer")
-    await asyncio.sleep(3)
+    # Who comes later has an account: whoever gave it knew of her too.
+    await town.join("will")
+    await until(lambda: town.seen("n1", "id -u will"), bool)
     assert await town.seen("n1", "id -u vera") == ""
     with pytest.raises(AccessRefused):
         await vera.ssh(town.ground.allocation("n1"), "true")
@@ -283,7 +291,8 @@ async def test_a_certificate_from_before_opens_nothing_after(town: Town) -> None
 async def test_nothing_changes_when_nobody_changed(town: Town) -> None:
     async def unchanged() -> bool:
         found = (await town.site.instance(town.instance_id)).last_operation_id
-        await asyncio.sleep(8)  # it looks every other second
+        begun = await town.looks()
+        await until(town.looks, lambda looks: looks > begun + 4)
         return (await town.site.instance(town.instance_id)).last_operation_id == found
 
     await until(unchanged, bool)  # what the test before asked for may still be under way
@@ -295,11 +304,17 @@ async def test_an_event_is_enough_to_let_somebody_in(town: Town) -> None:
     follows = town.site.log.count("events are followed")
     await town.site.controller_start()
     await until(town.log, lambda text: text.count("events are followed") > follows)
-    await asyncio.sleep(1)  # it looks once when it begins to listen
-    finn = await town.join("finn")
+    # It looks once when it begins to listen: the first may be seen by that, the second is not.
+    for name in ("finn", "gina"):
+        await _let_in(town, name)
+
+
+async def _let_in(town: Town, name: str) -> None:
+    """Somebody new, once they may log in."""
+    person = await town.join(name)
     await until(
-        lambda: town.seen("n1", "cat /etc/ssh/gpuaas_principals/finn"),
-        lambda text: finn.user_id in text,
+        lambda: town.seen("n1", f"cat /etc/ssh/gpuaas_principals/{name}"),
+        lambda text: person.user_id in text,
         300,  # who looked just before it hears of it looks again when that is over
     )
 

@@ -26,7 +26,7 @@ from gpuaas_sdk.artifacts import Publication, artifact_publish
 from gpuaas_slurm.bundling import ROLES
 from gpuaas_slurm.delivery import artifact_name, artifact_platform, bundle_name
 from tools.ground import Ground
-from tools.slurm_crew import members, placed, reconciled, succeeded, told
+from tools.slurm_crew import as_person, members, placed, reconciled, succeeded, told
 from tools.slurm_site import BIN, SLUG, SlurmSite, bundles_publish, bundles_ready, slurm_up
 from tools.suites import suites
 
@@ -141,7 +141,7 @@ async def test_a_worker_that_cannot_join_is_told_why_and_left_alone(gate: Gate) 
     assert "a Slurm of somebody else is there: /etc/slurm/slurm.conf → remove it" in reason
     assert (await machine.run("command -v munged slurmd", check=False)).status
     assert "n3" not in await gate.seen("n1", "sinfo -h -N -o %N")
-    assert await gate.seen("n1", "srun hostname") == "n2"
+    assert await gate.seen("n1", as_person("srun hostname")) == "n2"
     known = await members(gate.site, gate.instance_id)
     await succeeded(
         gate.site,
@@ -159,7 +159,7 @@ async def test_a_replacement_that_cannot_join_leaves_the_old_one_at_work(gate: G
     )
     assert "a Slurm of somebody else is there" in reason
     assert await gate.seen("n1", "sinfo -h -R") == ""
-    assert await gate.seen("n1", "srun hostname") == "n2"
+    assert await gate.seen("n1", as_person("srun hostname")) == "n2"
     await machine.run("rm -r /etc/slurm")
     left = (await members(gate.site, gate.instance_id)).get("n3")
     if left is not None:
@@ -179,7 +179,7 @@ async def test_a_start_names_what_came_into_its_way(gate: Gate) -> None:
     assert {step.state for step in refused.progress if step.name != "preflight"} == {"pending"}
     await head.run("systemctl stop squatter")
     await reconciled(gate.site, gate.instance_id)
-    assert await gate.seen("n1", "srun hostname") == "n2"
+    assert await gate.seen("n1", as_person("srun hostname")) == "n2"
 
 
 async def test_an_upgrade_names_what_is_in_its_way(gate: Gate) -> None:
@@ -226,4 +226,4 @@ async def test_who_joins_later_gets_the_same_packages(gate: Gate) -> None:
     given = {"allocation_ids": [gate.ground.allocation("n3")]}
     await succeeded(gate.site, await gate.site.ask(gate.instance_id, "add_worker", input=given))
     assert (await gate.version("n3")).endswith(SUFFIX)
-    assert await gate.seen("n1", "srun -w n3 hostname") == "n3"
+    assert await gate.seen("n1", as_person("srun -w n3 hostname")) == "n3"

@@ -40,7 +40,7 @@ async def test_sixteen_machines_are_one_cluster_and_leave_nothing(
         assert {name: one.status for name, one in found.items()} == dict.fromkeys(
             names, MemberStatus.READY
         )
-        ran = await life.run(f"srun -N {MACHINES} hostname")
+        ran = await life.person(f"srun -N {MACHINES} hostname")
         assert sorted(ran.split()) == sorted(names)
         await life.whole("decommission")
         await life.nothing_left(*names)

@@ -38,7 +38,7 @@ from gpuaas_contract.states import MemberStatus
 from gpuaas_sdk import ConflictError, Request
 from gpuaas_slurm.render.slurmdbd_conf import DATABASE_PATH
 from tools.ground import Ground
-from tools.slurm_crew import members, placed, until
+from tools.slurm_crew import PERSON, members, placed, until
 from tools.slurm_site import SLUG, bundles_ready, manifest_hasty, slurm_up
 
 pytestmark = [
@@ -119,7 +119,7 @@ async def test_packages_are_installed_once_whatever_happens_to_it(plant: Plant) 
     wanted = placed(plant.ordeal.ground, "n1", ["n2"], finished_job_seconds=2)
     await plant.ordeal.deployed("c1", wanted, DEPLOY_BARE)
     assert await plant.changes("n1", "n2") == {"n1": 1, "n2": 1}
-    assert await plant.run("n1", "srun -N1 hostname") == "n2"
+    assert await plant.ordeal.person("srun -N1 hostname") == "n2"
     await plant.ordeal.immortal()
     version = VersionCreate.model_validate(
         {"version": NEXT, "manifest": await manifest_hasty(), "publish": True}
@@ -146,7 +146,7 @@ async def test_an_upgrade_that_touched_nothing_needs_no_way_back(plant: Plant) -
     assert refused.error is not None
     assert refused.error.code == "rollback_refused"
     assert "no snapshot" in refused.error.message
-    assert await plant.run("n1", "srun -N1 hostname") == "n2"
+    assert await plant.ordeal.person("srun -N1 hostname") == "n2"
 
 
 async def test_an_upgrade_endures_everything_and_its_job_does_not_notice(plant: Plant) -> None:
@@ -204,9 +204,9 @@ async def test_a_rollback_endures_everything(plant: Plant) -> None:
     assert after["instance"] == FIRST
     for machine in ("n1", "n2"):
         assert not (await plant.run(machine, INSTALLED)).endswith(SUFFIX)
-    assert await plant.run("n1", "srun -N1 hostname") == "n2"
+    assert await plant.ordeal.person("srun -N1 hostname") == "n2"
     # The job of the snapshot is known again, and may begin anew; of the other nothing is left.
-    await plant.run("n1", "scancel --user=root")
+    await plant.run("n1", f'scancel --user="$({PERSON})"')
     await until(lambda: plant.run("n1", "squeue -h"), lambda said: not said)
     scripts = "pgrep --count slurm_script || true"
     await until(lambda: plant.run("n2", scripts), lambda said: said == "0")
@@ -242,7 +242,7 @@ async def test_a_bare_machine_takes_a_place_and_the_other_comes_back(plant: Plan
     )
     assert await plant.changes("n2", "n3") - before == {"n2": 1, "n3": 1}
     assert set(await members(ordeal.site, ordeal.instance_id)) == {"n1", "n2", "n3"}
-    assert await plant.run("n1", "srun -N2 hostname | sort | paste -sd,") == "n2,n3"
+    assert await plant.ordeal.person("srun -N2 hostname | sort | paste -sd,") == "n2,n3"
 
 
 def _parted() -> dict[str, Any]:

@@ -62,6 +62,7 @@ def member_detail(
     if site.look is not None:
         detail["packages"] = dict(site.look.packages)
         detail["system"] = f"{site.look.system} {site.look.codename}"
+        detail["processes_of_others"] = site.look.processes
     if site.record is not None:
         machine = site.record.machine
         detail["machine"] = {

@@ -62,7 +62,7 @@ class AccountingPlan:
 def members_of(people: Iterable[Person]) -> tuple[Person, ...]:
     """Those who may use the cluster: let in by the platform, and allowed to submit."""
     wanted = Permission.SCHEDULER_QUEUE_SUBMIT
-    return tuple(one for one in people if one.active and wanted in one.permissions)
+    return tuple(one for one in people if one.active and wanted in (one.permissions or ()))
 
 
 def machine_plan(people: Sequence[Person], site: Site, look: MachineLook) -> MachinePlan:

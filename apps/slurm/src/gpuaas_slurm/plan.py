@@ -33,7 +33,7 @@ from gpuaas_slurm.steps.daemons import (
 from gpuaas_slurm.steps.leave import Forgotten
 from gpuaas_slurm.steps.nodes import Admitted, Registered
 from gpuaas_slurm.steps.people import People
-from gpuaas_slurm.steps.prepare import Configure, MungeKey, drifted, unwanted
+from gpuaas_slurm.steps.prepare import Configure, MungeKey, drifted, exposed, unwanted
 
 BACK_OFF = timedelta(minutes=10)
 IN_HAND = frozenset(
@@ -212,6 +212,9 @@ def _machine(site: Site, one: SiteSeen, document: ClusterDocument) -> Iterable[F
     changed = [*drifted(one.look, wanted), *unwanted(one.look, wanted)]
     if changed:
         text = f"{name}: {', '.join(changed)} not as written"
+        yield Finding("configure", site.allocation_id, text)
+    elif open_to_all := exposed(one.look):
+        text = f"{name}: {', '.join(open_to_all)} is open to every user"
         yield Finding("configure", site.allocation_id, text)
     reads = {unit for file in wanted if file.path in changed for unit in file.restarts}
     units = ["munge"]

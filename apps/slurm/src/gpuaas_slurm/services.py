@@ -55,12 +55,14 @@ class Services:
         return found
 
     async def people(self, project_id: str) -> tuple[Person, ...] | None:
-        """Who belongs to a project; None when the platform cannot be asked, which says nothing."""
+        """Who belongs to a project; None when the platform does not say what they may do."""
         listed = self.client.pages(f"/projects/{project_id}/people", Person, limit=200)
         try:
-            return tuple([person async for person in listed])
+            found = tuple([person async for person in listed])
         except GpuaasError:
             return None
+        # Not shown is not "may do nothing": everybody would be locked out.
+        return None if any(one.permissions is None for one in found) else found
 
     async def members(self, instance_id: str) -> tuple[Member, ...]:
         """The live members of an instance as they are now."""

@@ -22,7 +22,7 @@ from gpuaas_slurm.documents import ClusterDocument, Record, configuration_for
 from gpuaas_slurm.model import Build, Cluster, Machine, Partition
 from gpuaas_slurm.observe import SchedulerSeen, Seen, SiteSeen
 from gpuaas_slurm.onmachine.look import FileSeen, MachineLook, UnitSeen
-from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, MUNGE_KEY
+from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, HOME, MUNGE_KEY
 from gpuaas_slurm.version import SlurmVersion
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -96,13 +96,14 @@ def look(found: Machine, *units: str, worker: bool = False) -> MachineLook:
         )
         for file in configuration_for(DOCUMENT.cluster, found, worker=worker)
     }
+    files[HOME] = FileSeen("", 0o700, "root", "root", 50)
     files[MUNGE_KEY] = FileSeen("k" * 64, 0o400, "munge", "munge", 50)
     running = {
         u: UnitSeen("loaded", "active", "running", "success", "enabled", 7, 0, 200) for u in units
     }
     return MachineLook(
         "debian", "bookworm", found.name, 1000.0, packages=PACKAGES, files=files, units=running,
-        present=frozenset({DATABASE_MADE}),
+        present=frozenset({DATABASE_MADE}), processes="hidden",
     )  # fmt: skip
 
 

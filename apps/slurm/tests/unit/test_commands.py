@@ -162,9 +162,10 @@ async def test_a_trial_of_our_own_and_what_is_cleaned_up_leave_by_themselves(slu
     running = next(job for job in await slurm.jobs() if job.name == "running")
     assert not running.leaving
     assert not replace(running, name="gpuaas-trial").leaving  # anybody may call theirs so
-    assert replace(running, name="gpuaas-trial", user="root").leaving
+    assert replace(running, name="gpuaas-trial", user="slurm").leaving
+    assert not replace(running, name="gpuaas-trial", user="root").leaving
     assert replace(running, state="COMPLETING").leaving
-    assert not replace(running, name="gpuaas-trial", user="root", state="COMPLETED").leaving
+    assert not replace(running, name="gpuaas-trial", user="slurm", state="COMPLETED").leaving
 
 
 async def test_a_completing_job_still_holds_its_nodes_and_has_no_count_of_them(
@@ -258,6 +259,35 @@ async def test_changes_are_the_commands_they_say(release: str) -> None:
         ["scontrol", "update", "PartitionName=main", "Nodes=n[1-2]"],
         ["scontrol", "reconfigure"],
     ]  # fmt: skip
+
+
+async def test_a_trial_runs_as_the_daemons_user_and_accounting_learns_of_it(release: str) -> None:
+    ran: list[list[str]] = []
+
+    async def run(argv: Sequence[str]) -> Result:
+        ran.append(list(argv))
+        if "srun" in argv and len(ran) == 1:
+            said = "srun: error: Unable to allocate resources: Invalid account or account/partition"
+            return Result(tuple(argv), 1, "", said)
+        return Result(tuple(argv), 0, "n2\n", "")
+
+    assert await Slurm(run, RELEASES[release]).trial(["n2"], 60) == ("n2",)
+    first, added, second = ran
+    assert first == second
+    assert first[:4] == ["runuser", "-u", "slurm", "--"]
+    assert added == ["sacctmgr", "--immediate", "add", "user", "slurm", "account=root"]
+
+
+async def test_a_trial_that_fails_for_another_reason_is_not_run_again(release: str) -> None:
+    ran: list[Sequence[str]] = []
+
+    async def run(argv: Sequence[str]) -> Result:
+        ran.append(argv)
+        return Result(tuple(argv), 1, "", "srun: error: Unable to allocate resources")
+
+    with pytest.raises(SlurmCommandError):
+        await Slurm(run, RELEASES[release]).trial(["n2"], 60)
+    assert len(ran) == 1
 
 
 async def test_accounting_is_added_once(release: str) -> None:

@@ -1,5 +1,6 @@
 """Who may use a cluster, decided: from people, machines and accounting to what is to be done."""
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from gpuaas_slurm.commands import Association, Job
 from gpuaas_slurm.commands.people import as_script, user_add, user_close, user_remove
 from gpuaas_slurm.onmachine.look import MachineLook, UserSeen, machine_look
 from gpuaas_slurm.people import Account, accounting_plan, machine_plan, members_of, people_detail
+from gpuaas_slurm.services import Services
 from gpuaas_slurm.sites import CONTROLLER, LOGIN, WORKER, Site
 
 SUBMIT = [Permission.SCHEDULER_QUEUE_SUBMIT]
@@ -186,3 +188,16 @@ def test_a_look_tells_users_and_principals() -> None:
     seen = machine_look(text)
     assert seen.users["ada"] == UserSeen(200_001, "/bin/bash")
     assert seen.principals == {"ada": ("alloc_1:user_ada",)}
+
+
+@pytest.mark.parametrize(("shown", "known"), [(SUBMIT, True), ([], True), (None, False)])
+async def test_people_whose_permissions_are_not_shown_are_not_people_without_any(
+    shown: list[Permission] | None, *, known: bool
+) -> None:
+    class Platform:
+        async def pages(self, *_: object, **__: object) -> AsyncIterator[Person]:
+            yield person("ada", 200_001)
+            yield person("bob", 200_002, permissions=shown)
+
+    services = Services(Platform())  # type: ignore[arg-type]  # as much of a client as is asked
+    assert (await services.people("proj_1") is not None) is known

@@ -79,6 +79,20 @@ def test_only_the_accounting_daemon_can_read_its_file() -> None:
     assert "StoragePass" not in file.text
 
 
+@pytest.mark.parametrize("case", CLUSTERS)
+def test_root_runs_no_jobs_and_people_see_their_own(case: str) -> None:
+    for machine, files in cluster_files(CLUSTERS[case]).items():
+        text = {file.path: file.text for file in files}
+        assert "DisableRootJobs=YES\n" in text["/etc/slurm/slurm.conf"], machine
+        assert (
+            "PrivateData=accounts,jobs,reservations,usage,users\n"
+            in (text["/etc/slurm/slurm.conf"])
+        )
+        accounting = text.get("/etc/slurm/slurmdbd.conf", "PrivateData=accounts,jobs")
+        assert "PrivateData=accounts,jobs" in accounting
+        assert "hidepid=2" in text["/etc/systemd/system/gpuaas-slurm-processes.service"]
+
+
 def test_accounting_may_take_hours_to_start_since_it_converts_its_tables() -> None:
     (unit,) = [
         file.text

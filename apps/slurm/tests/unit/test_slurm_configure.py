@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
+import pytest
 from slurm_world import CONTROLLER, DOCUMENT, look, record, target
 
 from gpuaas_sdk import Client, Context, Log, Machines, MemoryState
@@ -14,7 +15,7 @@ from gpuaas_slurm.documents import CLUSTER, RECORD, ClusterDocument, Record
 from gpuaas_slurm.ground import Ground
 from gpuaas_slurm.making import Maker
 from gpuaas_slurm.onmachine.look import FileSeen, MachineLook
-from gpuaas_slurm.onmachine.scripts import Script
+from gpuaas_slurm.onmachine.scripts import HOME, Script
 from gpuaas_slurm.render.slurm_conf import PATH
 from gpuaas_slurm.services import Services
 from gpuaas_slurm.sites import Site
@@ -48,10 +49,7 @@ class Known(Ground):
         return self.seen
 
 
-async def test_only_a_file_that_differs_is_written() -> None:
-    whole = look(CONTROLLER)
-    by_hand = FileSeen("x", 0o644, "root", "root", 900)
-    ground = Known(replace(whole, files={**whole.files, PATH: by_hand}))
+def configure(ground: Ground) -> tuple[Configure, Context]:
     step = Configure(ground, Maker(ground, Services(CLIENT)), (ground.controller,))
     ctx = Context(
         target=target(),
@@ -60,6 +58,43 @@ async def test_only_a_file_that_differs_is_written() -> None:
         machines=Machines(CLIENT),
         log=Log(logging.getLogger(), {}),
     )
+    return step, ctx
+
+
+@pytest.mark.parametrize(
+    ("mode", "owner", "processes", "settled"),
+    [
+        (0o700, "root", "hidden", True),
+        (0o755, "root", "hidden", False),
+        (0o700, "ada", "hidden", False),
+        (0o700, "root", "visible", False),
+        (0o700, "root", "refused permission denied", True),  # told, and not tried again and again
+    ],
+)
+async def test_what_users_can_reach_and_need_not_is_closed(
+    mode: int, owner: str, processes: str, *, settled: bool
+) -> None:
+    whole = look(CONTROLLER)
+    files = {**whole.files, HOME: FileSeen("", mode, owner, "root", 50)}
+    step, ctx = configure(Known(replace(whole, files=files, processes=processes)))
+    assert await step.check(ctx) is settled
+
+
+async def test_a_machine_that_shows_processes_is_named_with_its_reason() -> None:
+    seen = replace(look(CONTROLLER), processes="refused mount: /proc: permission denied.")
+    ground = Known(replace(seen, files={}))
+    step, ctx = configure(ground)
+    assert not await step.check(ctx)
+    await step.do(ctx)
+    said = step.told([ground.controller])
+    assert said.endswith("stay visible on n1: mount: /proc: permission denied.")
+
+
+async def test_only_a_file_that_differs_is_written() -> None:
+    whole = look(CONTROLLER)
+    by_hand = FileSeen("x", 0o644, "root", "root", 900)
+    ground = Known(replace(whole, files={**whole.files, PATH: by_hand}))
+    step, ctx = configure(ground)
     assert not await step.check(ctx)
     await step.do(ctx)
     assert sorted(ground.placed) == sorted([PATH, RECORD, CLUSTER])

@@ -1,5 +1,6 @@
 """What scripts say of a machine, read; and that a text cut short is never an empty machine."""
 
+import stat
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -68,7 +69,11 @@ def shell(text: str, **env: str) -> "subprocess.CompletedProcess[str]":
     """Run a text with the shell machines have."""
     given = {"PATH": "/bin", **env}
     return subprocess.run(
-        ["/bin/sh", "-c", text], capture_output=True, text=True, check=False, env=given
+        ["/bin/sh", "-euc" if text == script_text("home") else "-c", text],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=given,
     )
 
 
@@ -158,13 +163,68 @@ def test_the_key_goes_with_its_package_and_never_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["look", "facts", "install", "munge", "database", "start", "stop", "clean", "residue"]
-)
+    "name",
+    ["look", "facts", "home", "install", "munge", "database", "start", "stop", "reload", "clean",
+     "residue", "people"],
+)  # fmt: skip
 def test_every_script_is_one_the_shell_reads(name: str) -> None:
     ran = subprocess.run(
         ["/bin/sh", "-n", "-c", script_text(name)], capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_the_apps_folder_is_its_owners_alone_and_keeps_what_is_in_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for _ in range(2):
+        assert shell(script_text("home"), HOME_FOLDER=str(home)).returncode == 0
+        assert stat.S_IMODE(home.stat().st_mode) == 0o700
+        (home / "record.json").write_text("kept")
+        home.chmod(0o755)  # as an older release left it
+    assert (home / "record.json").read_text() == "kept"
+
+
+@pytest.mark.parametrize("planted", ["link", "writable", "file", "dangling"])
+def test_what_somebody_else_put_in_the_folders_place_is_not_trusted(
+    tmp_path: Path, planted: str
+) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o755)
+    (elsewhere / "lock").write_text("theirs")
+    if planted in {"link", "dangling"}:
+        home.symlink_to(elsewhere if planted == "link" else tmp_path / "none")
+    elif planted == "file":
+        home.write_text("")
+    else:
+        home.mkdir()
+        (home / "lock").symlink_to(elsewhere / "lock")
+        home.chmod(0o777)
+    assert shell(script_text("home"), HOME_FOLDER=str(home)).returncode == 0
+    assert not home.is_symlink()
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert list(home.iterdir()) == []
+    assert (elsewhere / "lock").read_text() == "theirs"
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o755
+
+
+def test_a_look_takes_no_word_from_a_folder_that_is_a_link(tmp_path: Path) -> None:
+    real, home = tmp_path / "real", tmp_path / "home"
+    real.mkdir()
+    (real / "record.json").write_text('{"instance_id": "inst_planted"}\n')
+    home.symlink_to(real)
+
+    def looked(folder: Path) -> MachineLook:
+        env = {**LOOK_SCRIPT.environment, "SEES": "", "UNITS": "", "HOME_FOLDER": str(folder)}
+        return machine_look(shell(script_text("look"), **env).stdout)
+
+    assert looked(home).record is None
+    assert looked(real).record == {"instance_id": "inst_planted"}
+
+
+def test_every_script_that_changes_something_makes_the_folder_safe_first() -> None:
+    safe = script_text("home")
+    assert safe in Script("install").text.partition(script_text("install"))[0]
+    assert safe not in LOOK_SCRIPT.text
 
 
 def test_a_script_that_fails_in_the_middle_ends_there() -> None:
@@ -183,7 +243,7 @@ async def test_answers_of_many_commands_in_one_round_trip() -> None:
     assert (await run(questions[0])).stdout == "one\ntwo"
     failed = await run(questions[1])
     assert (failed.exit_code, failed.stderr) == (3, "bad\n")
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="3 of 4 came"):
         batch_answers([*questions, ("more",)], said)
 
 

@@ -12,7 +12,7 @@ from gpuaas_sdk import Client, Context, Log, Machines, MemoryState, Target
 from gpuaas_sdk.contract import Condition, InstanceStatus, Member, MemberStatus, Operation
 from gpuaas_slurm.observe import Seen, SiteSeen
 from gpuaas_slurm.onmachine.look import FileSeen, UnitSeen
-from gpuaas_slurm.onmachine.scripts import MUNGE_KEY
+from gpuaas_slurm.onmachine.scripts import HOME, MUNGE_KEY
 from gpuaas_slurm.plan import BACK_OFF, findings, planning
 from gpuaas_slurm.render.slurm_conf import PATH
 from gpuaas_slurm.services import Services
@@ -40,6 +40,16 @@ def test_a_changed_file_is_written_again_and_its_daemon_restarted() -> None:
     assert ("configure", "alloc_n2") in found
     assert ("slurmd", "alloc_n2") in found
     assert not any(where == "alloc_n1" for _, where in found)
+
+
+def test_what_users_can_reach_and_need_not_is_closed_again() -> None:
+    files = {**look(WORKER, worker=True).files, HOME: FileSeen("", 0o755, "root", "root", 50)}
+    wide = findings(target(), changed("alloc_n2", files=files))
+    assert [(one.repair, one.reason) for one in wide] == [
+        ("configure", "n2: /var/lib/gpuaas-slurm is open to every user")
+    ]
+    assert repairs(changed("alloc_n2", processes="visible")) == [("configure", "alloc_n2")]
+    assert repairs(changed("alloc_n2", processes="refused permission denied")) == []
 
 
 def test_a_daemon_on_older_files_is_restarted() -> None:

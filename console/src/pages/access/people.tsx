@@ -42,6 +42,9 @@ export function People({ place }: { readonly place: Place }) {
   );
 }
 
+/** Of others, for those who may not read role bindings. */
+const NOT_SHOWN = "Not shown to you";
+
 const COLUMNS: readonly Column<Person>[] = [
   {
     id: "name",
@@ -61,8 +64,8 @@ const COLUMNS: readonly Column<Person>[] = [
   {
     id: "roles",
     header: "Roles",
-    cell: ({ roles }) => roles.map(sentence).join(", "),
-    value: ({ roles }) => roles.join(" "),
+    cell: ({ roles }) => (roles === null ? NOT_SHOWN : roles.map(sentence).join(", ")),
+    value: ({ roles }) => (roles ?? []).join(" "),
   },
   {
     id: "machine",
@@ -73,7 +76,7 @@ const COLUMNS: readonly Column<Person>[] = [
   {
     id: "can",
     header: "May do",
-    cell: ({ permissions }) => `${permissions.length} things`,
-    value: ({ permissions }) => permissions.length,
+    cell: ({ permissions }) => (permissions === null ? NOT_SHOWN : `${permissions.length} things`),
+    value: ({ permissions }) => permissions?.length ?? 0,
   },
 ];

@@ -20,6 +20,7 @@ import { rowOf } from "../../live/use-list.ts";
 import { type Live, useLive } from "../../live/use-live.ts";
 import { gpusText, money, skuText } from "../../manifest/price.ts";
 import { AllocationStatus } from "../../widgets/allocation-table.tsx";
+import { Conditions } from "../../widgets/conditions.tsx";
 import { Copy, CopyBlock } from "../../widgets/copy.tsx";
 import { Moment } from "../../widgets/moment.tsx";
 import { Named } from "../../widgets/named.tsx";
@@ -89,6 +90,7 @@ function AllocationView({ allocation, live }: AllocationViewProps) {
           again before that. Reconcile the instance, or look at the machine.
         </Alert>
       )}
+      <Conditions conditions={allocation.conditions ?? []} />
       <Machine allocation={allocation} />
       {boundTo !== null && <BoundMembers list={bound} />}
       <WayIn allocation={allocation} />

@@ -188,7 +188,8 @@ const COLUMNS: readonly Column<Node>[] = [
   {
     id: "held",
     header: "Held as",
-    cell: ({ allocation_id }) => (allocation_id ? <Thing id={allocation_id} /> : "Free"),
+    cell: ({ allocation_id, last_org_id }) =>
+      allocation_id ? <Thing id={allocation_id} /> : <Free lastOrgId={last_org_id} />,
     value: ({ allocation_id }) => (allocation_id ? findable(allocation_id) : "free"),
   },
 ];
@@ -197,14 +198,25 @@ function cordonColumn(open: (node: Node) => void): Column<Node> {
   return {
     id: "cordon",
     header: "Change",
-    cell: (node) => (
-      <Button
-        variant="inline-link"
-        ariaLabel={`${node.status === "ready" ? "Cordon" : "Open"} ${node.name}`}
-        onClick={() => open(node)}
-      >
-        {node.status === "ready" ? "Cordon" : "Open"}
-      </Button>
-    ),
+    cell: (node) =>
+      (node.status === "ready" || node.status === "cordoned") && (
+        <Button
+          variant="inline-link"
+          ariaLabel={`${node.status === "ready" ? "Cordon" : "Open"} ${node.name}`}
+          onClick={() => open(node)}
+        >
+          {node.status === "ready" ? "Cordon" : "Open"}
+        </Button>
+      ),
   };
+}
+
+/** A free machine, and the one tenant that may get it while another's traces would be on it. */
+function Free({ lastOrgId }: { readonly lastOrgId: string | null }) {
+  if (lastOrgId === null) return <>Free</>;
+  return (
+    <>
+      Free, for <Thing id={lastOrgId} /> alone until it is cleaned
+    </>
+  );
 }

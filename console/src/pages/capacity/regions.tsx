@@ -12,6 +12,7 @@ import { useList } from "../../live/use-list.ts";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
 import { Moment } from "../../widgets/moment.tsx";
+import { Prose } from "../../widgets/prose.tsx";
 
 type Region = Schemas["Region"];
 
@@ -103,6 +104,13 @@ const COLUMNS: readonly Column<Region>[] = [
     header: "Provider",
     cell: ({ provider }) => provider,
     value: ({ provider }) => provider,
+  },
+  {
+    id: "cleaning",
+    header: "Between tenants",
+    cell: ({ cleaning_meaning }) => <Prose>{cleaning_meaning}</Prose>,
+    value: ({ cleaning }) => cleaning,
+    minWidth: 260,
   },
   {
     id: "since",

@@ -25,6 +25,7 @@ import { Later, Loaded, Page } from "../../widgets/page.tsx";
 import { Prose } from "../../widgets/prose.tsx";
 import { Status } from "../../widgets/status.tsx";
 import { Thing } from "../../widgets/thing.tsx";
+import { CleaningPanel } from "./cleaning-panel.tsx";
 import { FactsPanel } from "./facts-panel.tsx";
 
 const EVERY_MS = 5_000;
@@ -60,6 +61,7 @@ export default function NodePage({ params }: PageProps) {
   return (
     <Page title={node.value?.name ?? "Node"}>
       <Loaded live={node}>{(found) => <Machine node={found} />}</Loaded>
+      <CleaningPanel nodeId={id} />
       <Loaded live={access}>{(found) => <Access access={found} />}</Loaded>
       <Loaded live={agent}>
         {({ found }) => <Agent agent={found} nodeId={id} absent={absent} />}
@@ -93,6 +95,16 @@ function Machine({ node }: { readonly node: Schemas["Node"] }) {
             {
               label: "Held as",
               value: node.allocation_id ? <Thing id={node.allocation_id} /> : "Nothing: it is free",
+            },
+            {
+              label: "Given out to",
+              value: node.last_org_id ? (
+                <>
+                  <Thing id={node.last_org_id} /> alone, until it is cleaned
+                </>
+              ) : (
+                "Any tenant"
+              ),
             },
             ...(node.allocation_id
               ? [{ label: "Held by", value: <Holder allocationId={node.allocation_id} /> }]

@@ -11,12 +11,14 @@ import { session } from "../../app/session.ts";
 import { useStore } from "../../live/store.ts";
 import { ProblemAlert } from "../../widgets/problem-alert.tsx";
 import { SignInForm } from "../../widgets/sign-in-form.tsx";
+import { PendingSignIn } from "./pending.tsx";
 import { refusalOf } from "./refused.ts";
 
 export default function SignInPage() {
   const { search } = useLocation();
   const target = returnTo(search);
   const refused = refusalOf(search);
+  const query = new URLSearchParams(search);
   const signedIn = useStore(session).kind === "signed_in";
 
   useEffect(() => {
@@ -28,7 +30,11 @@ export default function SignInPage() {
       <Container header={<Header variant="h1">Sign in to GPUaaS</Header>}>
         <SpaceBetween size="l">
           {refused !== null && <ProblemAlert problem={refused} />}
-          <SignInForm returnTo={target} />
+          {query.has("choose") ? (
+            <PendingSignIn />
+          ) : (
+            <SignInForm returnTo={target} provider={query.get("provider")} />
+          )}
         </SpaceBetween>
       </Container>
     </div>

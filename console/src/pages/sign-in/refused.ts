@@ -4,7 +4,9 @@
 import { Problem } from "../../api/problem.ts";
 
 const SENTENCES: Readonly<Record<string, string>> = {
-  sign_in_failed: "The provider did not let you in, or its answer did not fit. Try again.",
+  sign_in_failed:
+    "The provider did not let you in, or no account here is open to you through it. Try again, or " +
+    "ask your administrator.",
   dependency_unavailable: "The provider could not be reached. Try again in a moment.",
   service_unavailable: "The provider could not be reached. Try again in a moment.",
 };

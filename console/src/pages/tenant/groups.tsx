@@ -4,13 +4,14 @@
 import Button from "@cloudscape-design/components/button";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
-import type { Place, Schemas } from "../../api/contract.ts";
+import type { JsonObject, Place, Schemas } from "../../api/contract.ts";
 import { pageQuery } from "../../api/pages.ts";
 import { useCan } from "../../app/access.ts";
 import { sessionRead } from "../../app/session.ts";
 import { FormDialog } from "../../forms/form-dialog.tsx";
-import { objectOf } from "../../forms/own-schemas.ts";
+import { choice, objectOf } from "../../forms/own-schemas.ts";
 import { useList } from "../../live/use-list.ts";
+import { useLive } from "../../live/use-live.ts";
 import { roleChoice, scopeOf, useRoles } from "../../widgets/bindings.tsx";
 import { type Column, DataTable } from "../../widgets/data-table.tsx";
 import { Empty } from "../../widgets/empty.tsx";
@@ -66,19 +67,49 @@ interface GiveGroupProps {
   readonly onClose: () => void;
 }
 
+/** The operator's provider among the tenant's own; no provider has this id. */
+const OPERATOR = "operator";
+
 function GiveGroup({ place, onClose }: GiveGroupProps) {
+  return (
+    <ReadDialog title={GIVE} live={useProviders(place)} onClose={onClose}>
+      {({ items }) => <GiveGroupForm place={place} providers={items} onClose={onClose} />}
+    </ReadDialog>
+  );
+}
+
+interface GiveGroupFormProps extends GiveGroupProps {
+  readonly providers: readonly Schemas["IdentityProvider"][];
+}
+
+function GiveGroupForm({ place, providers, onClose }: GiveGroupFormProps) {
+  const provider = choice(
+    "Provider",
+    [
+      { value: OPERATOR, label: "The operator's" },
+      ...providers.map(({ id, name }) => ({ value: id, label: name })),
+    ],
+    { default: OPERATOR, "x-help": "A group is one provider's." },
+  );
+  const fields = (role: JsonObject) =>
+    providers.length === 0 ? { group: GROUP, role } : { provider, group: GROUP, role };
   return (
     <ReadDialog title={GIVE} live={useRoles(place.org_id)} onClose={onClose}>
       {(roles) => (
         <FormDialog
           title={GIVE}
           submitText="Give it"
-          schema={objectOf({ group: GROUP, role: roleChoice(roles) }, "group", "role")}
+          schema={objectOf(fields(roleChoice(roles)), "group", "role")}
           onClose={onClose}
-          submit={({ group, role }, key) =>
+          submit={({ group, role, provider = OPERATOR }, key) =>
             call(
               api.POST("/api/v1/group-mappings", {
-                body: { group: String(group), role: String(role), scope: scopeOf(place) },
+                body: {
+                  group: String(group),
+                  role: String(role),
+                  scope: scopeOf(place),
+                  ...(provider === OPERATOR ? {} : { provider_id: String(provider) }),
+                },
                 headers: { "Idempotency-Key": key },
               }),
             )
@@ -88,6 +119,24 @@ function GiveGroup({ place, onClose }: GiveGroupProps) {
         </FormDialog>
       )}
     </ReadDialog>
+  );
+}
+
+/** The tenant's own providers, as far as they may be seen. */
+function useProviders(place: Place) {
+  const orgId = place.org_id ?? "";
+  const sees = useCan()("identity.provider.read", place);
+  return useLive<{ readonly items: readonly Schemas["IdentityProvider"][] }>(
+    `providers-of-groups:${orgId}`,
+    async (signal) =>
+      sees
+        ? call(
+            api.GET("/api/v1/tenants/{org_id}/identity-providers", {
+              params: { path: { org_id: orgId } },
+              signal,
+            }),
+          )
+        : { items: [] },
   );
 }
 
@@ -132,6 +181,12 @@ const COLUMNS: readonly Column<Mapping>[] = [
     cell: ({ group }) => group,
     value: ({ group }) => group,
     rowHeader: true,
+  },
+  {
+    id: "provider",
+    header: "Provider",
+    cell: ({ provider_id }) => (provider_id ? "The tenant's own" : "The operator's"),
+    value: ({ provider_id }) => (provider_id ? "The tenant's own" : "The operator's"),
   },
   {
     id: "role",

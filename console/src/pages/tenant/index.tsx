@@ -13,9 +13,11 @@ import { OverlayTable } from "../../widgets/overlays.tsx";
 import { Loaded, Page } from "../../widgets/page.tsx";
 import { Webhooks } from "../../widgets/webhooks.tsx";
 import { BreakGlass } from "./break-glass.tsx";
+import { Domains } from "./domains.tsx";
 import { Groups } from "./groups.tsx";
 import { People } from "./people.tsx";
 import { Projects } from "./projects.tsx";
+import { Providers } from "./providers.tsx";
 import { Quotas } from "./quotas.tsx";
 import { Roles } from "./roles.tsx";
 import { SignInRule } from "./sign-in-rule.tsx";
@@ -49,6 +51,9 @@ export default function TenantPage({ params }: PageProps) {
       : []),
     ...(can("identity.binding.read", place)
       ? [{ id: "roles", label: "Roles", content: <RolesTab place={place} /> }]
+      : []),
+    ...(can("identity.provider.read", place)
+      ? [{ id: "sign-in", label: "Sign-in", content: <SignInTab orgId={id} /> }]
       : []),
     ...(can("catalog.entitlement.read", place)
       ? [
@@ -95,6 +100,16 @@ export default function TenantPage({ params }: PageProps) {
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** Through which providers people of the tenant sign in, and at which domains. */
+function SignInTab({ orgId }: { readonly orgId: string }) {
+  return (
+    <SpaceBetween size="l">
+      <Providers orgId={orgId} />
+      <Domains orgId={orgId} />
+    </SpaceBetween>
   );
 }
 

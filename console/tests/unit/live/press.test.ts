@@ -44,6 +44,31 @@ describe("a page that is pressed", () => {
     expect(shown.at(-1)).toBe("after");
   });
 
+  it("hears of its scroll when its click is over, once", async () => {
+    const heard = vi.fn();
+    window.addEventListener("scroll", heard);
+    document.dispatchEvent(new Event("scroll", { bubbles: true }));
+    expect(heard).toHaveBeenCalledTimes(1);
+    pointer("pointerdown");
+    document.dispatchEvent(new Event("scroll", { bubbles: true }));
+    document.dispatchEvent(new Event("scroll", { bubbles: true }));
+    pointer("pointerup");
+    expect(heard).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(heard).toHaveBeenCalledTimes(2);
+    window.removeEventListener("scroll", heard);
+  });
+
+  it("lets a part of it scroll on", () => {
+    const heard = vi.fn();
+    document.body.addEventListener("scroll", heard);
+    pointer("pointerdown");
+    document.body.dispatchEvent(new Event("scroll"));
+    expect(heard).toHaveBeenCalledTimes(1);
+    pointer("pointerup");
+    document.body.removeEventListener("scroll", heard);
+  });
+
   it("takes a second press for one of its own", async () => {
     pointer("pointerdown");
     await vi.advanceTimersByTimeAsync(900);

@@ -127,9 +127,11 @@ it("says that a project is not in reach", async () => {
 });
 
 it("shows who is shut out", async () => {
-  lists(`${PROJECT}/people`, olga, { ...olga, user_id: "user_2", active: false });
+  const hidden = { user_id: "user_2", active: false, roles: null, permissions: null };
+  lists(`${PROJECT}/people`, olga, { ...olga, ...hidden });
   await open();
   expect(await screen.findByText("Shut out")).toBeDefined();
+  expect(screen.getAllByText("Not shown to you")).toHaveLength(2);
   expect(screen.getByText("Yes")).toBeDefined();
 });
 

@@ -5,6 +5,7 @@ import { session } from "../../../src/app/session.ts";
 import { forgetReadings } from "../../../src/live/kept.ts";
 import { BoundMembers, useBoundMembers } from "../../../src/pages/allocation/bound-members.tsx";
 import { GrantTable } from "../../../src/pages/allocation/grants.tsx";
+import AllocationPage from "../../../src/pages/allocation/index.tsx";
 import { drawn } from "../drawn.tsx";
 import { type FakePlatform, fakePlatform, json, person, problem } from "../fake-platform.ts";
 
@@ -59,6 +60,37 @@ it("does not say that nothing sits on it where that could not be read", async ()
   await drawn(<Bound />);
   expect(await screen.findByText("It could not be read")).toBeDefined();
   expect(screen.queryByText("Nothing sits on it")).toBeNull();
+});
+
+it("shows that the machine's agent was taken away, and what to do", async () => {
+  const allocation = {
+    id: "alloc_1",
+    name: "mine",
+    org_id: "org_1",
+    project_id: "proj_1",
+    sku: "small",
+    region: "north",
+    status: "active",
+    status_reason: "",
+    address: null,
+    host_keys: [],
+    bound_instance_id: null,
+    created_at: new Date(NOW).toISOString(),
+    conditions: [
+      {
+        type: "agent_left",
+        since: new Date(NOW).toISOString(),
+        reason: "left",
+        message: "The machine's own root took its agent away by force.",
+        next_action: "Enrol the machine again, or release the allocation.",
+      },
+    ],
+  };
+  platform.on("GET /api/v1/allocations/alloc_1", () => json(200, allocation));
+  await drawn(<AllocationPage params={{ allocation_id: "alloc_1" }} />);
+  expect(await screen.findAllByText("Agent left")).toHaveLength(2); // the alert, and the status
+  expect(screen.getByText(/took its agent away by force/)).toBeDefined();
+  expect(screen.getByText(/Enrol the machine again/)).toBeDefined();
 });
 
 it("calls a certificate expired once it is, with nothing read anew", async () => {

@@ -79,3 +79,23 @@ it("offers the regions of all pages", async () => {
   expect(await screen.findAllByText("North")).toBeDefined();
   expect(screen.getAllByText("South")).toBeDefined();
 });
+
+it("shows in the list that a machine's agent was taken away", async () => {
+  const allocation = {
+    id: "alloc_1",
+    name: "mine",
+    org_id: "org_1",
+    project_id: "proj_1",
+    sku: "small",
+    region: "north",
+    status: "active",
+    status_reason: "",
+    address: null,
+    bound_instance_id: null,
+    created_at: "2026-03-14T09:30:00Z",
+    conditions: [{ type: "agent_left", since: "2026-03-14T09:30:00Z" }],
+  };
+  platform.on("GET /api/v1/allocations", () => json(200, { items: [allocation] }));
+  await open();
+  expect(await screen.findByText("Agent left")).toBeDefined();
+});

@@ -21,6 +21,7 @@ const node = {
   address: "192.0.2.7",
   host_keys: ["ssh-ed25519 AAAA"],
   allocation_id: null,
+  last_org_id: null,
   revision: 1,
   created_at: AT,
   conditions: [],
@@ -63,7 +64,12 @@ beforeEach(() => {
     error: "",
   });
   facts({ format: 1, gpus: { devices: [], device_files: [] }, unknown: [] });
+  cleanings([]);
 });
+
+function cleanings(items: readonly unknown[]): void {
+  platform.on("GET /api/v1/cleanings", () => json(200, { items, next_cursor: null }));
+}
 
 function answer(part: string, body: unknown): void {
   platform.on(`GET /api/v1/nodes/node_1${part}`, () => json(200, body));
@@ -196,4 +202,35 @@ it("names no holder of a free machine", async () => {
   await open();
   expect(beside("Held as")).toBe("Nothing: it is free");
   expect(beside("Held by")).toBeUndefined();
+});
+
+it("says which tenant alone gets a machine that was not cleaned", async () => {
+  answer("", { ...node, last_org_id: TENANT });
+  names.set(new Map([[TENANT, "Acme Research"]]));
+  await open();
+  expect(await screen.findByRole("link", { name: "Acme Research" })).toBeDefined();
+  expect(beside("Given out to")).toBe("Acme Research alone, until it is cleaned");
+});
+
+it("shows how far the cleaning of a machine is, and why it was set aside", async () => {
+  answer("", { ...node, status: "set_aside", last_org_id: TENANT });
+  const step = { name: "enrolment", state: "failed", at: AT, message: "It did not enrol." };
+  const cleaning = {
+    id: "clean_1",
+    org_id: TENANT,
+    method: "reimage",
+    status: "set_aside",
+    status_reason: "The machine did not enrol afresh before the deadline.",
+    steps: [step],
+    next_actions: ["retry", "confirm", "retire"],
+    created_at: AT,
+  };
+  cleanings([cleaning]);
+  await open();
+  const table = await screen.findByRole("region", { name: "Steps of the cleaning" });
+  for (const text of ["Enrolment", "Failed", "It did not enrol."]) {
+    expect(within(table).getByText(text)).toBeDefined();
+  }
+  expect(beside("Status")).toBe("Set aside");
+  expect(screen.getByText(cleaning.status_reason)).toBeDefined();
 });

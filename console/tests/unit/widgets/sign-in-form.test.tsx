@@ -97,7 +97,55 @@ describe("with a password", () => {
   });
 });
 
+describe("where the password is that of several accounts", () => {
+  const accounts = [
+    { user_id: "user_1", org_id: "org_1", org_name: "Acme", needs_password: false },
+    { user_id: "user_2", org_id: null, org_name: null, needs_password: false },
+  ];
+
+  it("asks which one, and signs in to that", async () => {
+    const sent: unknown[] = [];
+    platform.on("POST /api/v1/sessions", async (request) => {
+      const body: { user_id?: string } = await request.json();
+      sent.push(body);
+      return body.user_id === undefined ? json(200, { accounts }) : json(201, {});
+    });
+    platform.on("GET /api/v1/whoami", () => json(200, { id: "user_1" }));
+    render(<SignInForm returnTo="/platform" />);
+    await send("ada@example.org", "secret");
+    expect(await screen.findByText(/more than one account/)).toBeDefined();
+    expect(session.get().kind).toBe("anonymous");
+    expect(screen.getByRole("button", { name: "The platform's operator" })).toBeDefined();
+    await userEvent.click(screen.getByRole("button", { name: "Acme" }));
+    await vi.waitFor(() => expect(session.get().kind).toBe("signed_in"));
+    expect(sent[1]).toEqual({ email: "ada@example.org", password: "secret", user_id: "user_1" });
+  });
+
+  it("leads back to another email, and forgets the password", async () => {
+    platform.on("POST /api/v1/sessions", () => json(200, { accounts }));
+    render(<SignInForm returnTo="/platform" />);
+    await send("ada@example.org", "secret");
+    await userEvent.click(
+      await screen.findByRole("button", { name: "Use another email or password" }),
+    );
+    expect(screen.getByLabelText<HTMLInputElement>("Password").value).toBe("");
+  });
+});
+
 describe("the ways to sign in", () => {
+  it("asks for a tenant's own provider by the link its people have", async () => {
+    platform.on("GET /api/v1/auth/methods", (request) => {
+      expect(new URL(request.url).searchParams.get("provider")).toBe("idp_1");
+      const start_url = "/api/v1/auth/oidc/start?provider=idp_1";
+      return json(200, { local: true, oidc: { name: "Acme", start_url } });
+    });
+    render(<SignInForm returnTo="/instances" provider="idp_1" />);
+    const link = await screen.findByRole("link", { name: "Sign in with Acme" });
+    expect(link.getAttribute("href")).toBe(
+      "/api/v1/auth/oidc/start?provider=idp_1&return_to=%2Finstances",
+    );
+  });
+
   it("offers the provider the platform names, and the way back", async () => {
     platform.on("GET /api/v1/auth/methods", () =>
       json(200, { local: false, oidc: { name: "Contoso", start_url: "/api/v1/auth/oidc/start" } }),

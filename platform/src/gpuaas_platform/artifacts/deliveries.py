@@ -24,7 +24,6 @@ from gpuaas_contract.permissions import Permission
 from gpuaas_contract.states import AllocationStatus, ArtifactStatus, ArtifactTrust
 from gpuaas_platform.artifacts.lifecycle import untrusted
 from gpuaas_platform.artifacts.ranges import span_of
-from gpuaas_platform.artifacts.reaching import base_of
 from gpuaas_platform.artifacts.resolving import source_decisions
 from gpuaas_platform.artifacts.rules import enabled_require, read_require, state_conflict
 from gpuaas_platform.artifacts.sending import (
@@ -44,6 +43,7 @@ from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.keyring import keyring_of
 from gpuaas_platform.kernel.paging import Cursor, Limit, cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, not_found
+from gpuaas_platform.kernel.public_url import base_of
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 from gpuaas_platform.policy import service as policy
 

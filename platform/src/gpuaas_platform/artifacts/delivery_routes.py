@@ -16,6 +16,7 @@ from gpuaas_contract.common import Page
 from gpuaas_platform.artifacts import deliveries, resolving
 from gpuaas_platform.artifacts.content_response import ContentResponse
 from gpuaas_platform.kernel.call import CallDep, OpenCallDep
+from gpuaas_platform.kernel.public_url import port_of
 from gpuaas_platform.kernel.work import mutate
 
 router = APIRouter(tags=["artifacts"])
@@ -45,7 +46,7 @@ async def artifact_delivery_create(
     call: CallDep, request: Request, allocation_id: Id, body: ArtifactDeliveryCreate
 ) -> Response:
     """Get a URL by which the machine of an allocation fetches one artifact, for some minutes."""
-    port = (request.scope.get("server") or ("", 0))[1] or call.platform.settings.port
+    port = port_of(call.platform.settings, request)
     handler = partial(deliveries.delivery_answer, allocation_id=allocation_id, body=body, port=port)
     return await mutate(call, "artifacts.delivery.create", handler)
 

@@ -7,7 +7,6 @@ checks nothing of the content: that is the caller's.
 
 import base64
 import re
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,10 +16,10 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import httpcore2
 import msgspec
 
-from gpuaas_platform.artifacts.addresses import AddressRefused, GuardedBackend
 from gpuaas_platform.artifacts.blob_store import CHUNK
-from gpuaas_platform.events.target import Guard
+from gpuaas_platform.kernel.outbound import Guard, GuardedBackend
 from gpuaas_platform.kernel.problems import Unavailable
+from gpuaas_platform.kernel.tls import client_context
 
 MANIFEST_MAX: Final = 4 * 1024 * 1024
 _SECONDS: Final = {"connect": 10.0, "read": 30.0, "write": 30.0, "pool": 30.0}
@@ -75,10 +74,9 @@ class Registry:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        context = ssl.create_default_context()
         self._pools = {
             scheme: httpcore2.AsyncConnectionPool(
-                ssl_context=context,
+                ssl_context=client_context(),
                 max_connections=4,
                 network_backend=GuardedBackend(repository.guard, encrypted=scheme == "https"),
             )
@@ -123,8 +121,6 @@ class Registry:
             self._authorization = await self._signed_in(challenge)
             async with self._followed(url, headers) as response:
                 yield _good(response)
-        except AddressRefused as error:
-            raise RegistryRefused(str(error)) from error
         except (httpcore2.NetworkError, httpcore2.TimeoutException) as error:
             raise Unavailable(f"The registry {urlsplit(url).netloc}", retry_after=10) from error
         except httpcore2.ProtocolError as error:

@@ -6,11 +6,11 @@ from gpuaas_contract.artifacts import (
     ArtifactKey,
     ArtifactKeyCreate,
     ArtifactKeyRevoke,
+    ArtifactKeyStatus,
     ArtifactKind,
     ArtifactSource,
     ArtifactSourceCreate,
     ArtifactSourceUpdate,
-    KeyStatus,
 )
 from gpuaas_contract.common import Page
 from gpuaas_contract.errors import ErrorCode
@@ -146,7 +146,7 @@ async def key_revoke(work: Work, key_id: str, body: ArtifactKeyRevoke) -> Answer
         raise not_found("artifact key", key_id)
     place = place_of(row)
     work.require(Permission.ARTIFACT_SOURCE_MANAGE, place)
-    if row["status"] != KeyStatus.ACTIVE:
+    if row["status"] != ArtifactKeyStatus.ACTIVE:
         raise PlatformError(ErrorCode.STATE_CONFLICT, "The key is revoked already.")
     revoked = await store.key_revoke(work.conn, key_id, body.reason)
     if revoked is None:

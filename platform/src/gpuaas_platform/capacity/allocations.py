@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpuaas_contract.capacity import Allocation, AllocationCreate
+from gpuaas_contract.capacity import CLEANING_MEANING, Allocation, AllocationCreate
 from gpuaas_contract.common import API_PREFIX, Page
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
@@ -15,10 +15,13 @@ from gpuaas_contract.operate import TimelineEntry, TimelineKind
 from gpuaas_contract.permissions import Permission
 from gpuaas_contract.policy import Dimension
 from gpuaas_contract.states import ALLOCATION, AllocationStatus
-from gpuaas_platform.capacity.nodes import node_topic
+from gpuaas_platform.capacity.cleaning import node_given_back, node_recreated
+from gpuaas_platform.capacity.holdings import present
+from gpuaas_platform.capacity.nodes import AGENT_LEFT, node_condition_put, node_topic
 from gpuaas_platform.capacity.orders import OrderKind, order_put
 from gpuaas_platform.capacity.providers import ENROLLED
 from gpuaas_platform.capacity.service import kinds_require, name_taken
+from gpuaas_platform.capacity.store import holdings
 from gpuaas_platform.capacity.store import machines as store
 from gpuaas_platform.capacity.trust import trust_touch
 from gpuaas_platform.identity.places import project_place
@@ -62,7 +65,7 @@ async def allocation_create(
     await policy.require(work.conn, place, Dimension.SKUS, body.sku)
     await _quota_require(work.conn, place, body.sku)
     allocation_id = work.new_id(Prefix.ALLOCATION)
-    node_id = await _placed(work, body, allocation_id)
+    node_id = await _placed(work, place, body, allocation_id)
     new = store.NewAllocation(
         allocation_id, place, body, node_id, work.call.correlation_id, work.now
     )
@@ -78,21 +81,25 @@ async def allocation_create(
     return Answer(allocation, 201)
 
 
-async def _placed(work: Work, body: AllocationCreate, allocation_id: str) -> str | None:
+async def _placed(
+    work: Work, place: Place, body: AllocationCreate, allocation_id: str
+) -> str | None:
     """A free node of the wanted kind, or None where machines are made to order."""
     if await store.region_provider(work.conn, body.region) != ENROLLED:
         if body.node_id is not None:
             raise invalid("/node_id", "cannot be chosen where machines are made to order")
         return None
-    node = await store.node_take(work.conn, body, allocation_id)
-    if node is None:
+    wanted = holdings.Wanted(allocation_id, present(place.org_id), body)
+    node_id = await holdings.node_take(work.conn, wanted)
+    if node_id is None:
+        row = await holdings.region_read(work.conn, body.region)
         raise PlatformError(
             ErrorCode.NO_CAPACITY,
-            f"No free machine of kind {body.sku} in {body.region}.",
+            f"No free machine of kind {body.sku} in {body.region}."
+            f" {CLEANING_MEANING[present(row)['cleaning']]}",
             retry_after=30,
         )
-    found: str = node["id"]
-    return found
+    return node_id
 
 
 async def allocation_release(work: Work, allocation_id: str) -> Answer[Allocation]:
@@ -113,12 +120,17 @@ async def allocation_release(work: Work, allocation_id: str) -> Answer[Allocatio
         )
     if await store.region_provider(work.conn, before.region) == ENROLLED:
         await store.allocation_set_status(work.conn, [allocation_id], AllocationStatus.RELEASED)
-        await store.node_give_back(work.conn, allocation_id)
-        work.signal(node_topic(rows[0]["node_id"]))
+        node_id = rows[0]["node_id"]
+        await node_given_back(work, node_id)
+        if before.conditions:
+            await node_condition_put(work, node_id, AGENT_LEFT, None)
+        work.signal(node_topic(node_id))
     else:
         await store.allocation_set_status(work.conn, [allocation_id], AllocationStatus.RELEASING)
         await order_put(work, allocation_id, OrderKind.UNMAKE)
         await trust_touch(work, allocation_id)  # closed at once, however long the rest takes
+        if rows[0]["node_id"] is not None:
+            await node_recreated(work, rows[0]["node_id"])
     allocation = await _read(work.conn, allocation_id)
     work.audit(Target("allocation", allocation_id, place, before=before, after=allocation))
     _emit(work, allocation, allocation.status)

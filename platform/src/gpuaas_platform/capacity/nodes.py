@@ -9,18 +9,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from gpuaas_contract.capacity import Node, NodeCreate, NodeStatus, NodeUpdate
+from gpuaas_contract.capacity import Node, NodeCreate
 from gpuaas_contract.common import Condition
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
-from gpuaas_contract.states import AllocationStatus
+from gpuaas_contract.states import AllocationStatus, NodeStatus
+from gpuaas_platform.capacity.holdings import SHUT
 from gpuaas_platform.capacity.service import kinds_require, name_taken
+from gpuaas_platform.capacity.store import holdings
 from gpuaas_platform.capacity.store import machines as store
 from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.database import Connection
 from gpuaas_platform.kernel.problems import PlatformError, not_found
 from gpuaas_platform.kernel.work import Happened, Target, Work
 
+AGENT_LEFT: Final = "agent_left"
+"""The condition of a node whose agent was taken away while it was held; its holder sees it too."""
 _ENROLLED: Final = "enrolled"
 _REASON_MOST: Final = 2000
 # While a machine is held, its holder may reach it; also to clean what could not be verified.
@@ -55,12 +59,23 @@ async def node_find(conn: Connection, node_id: str) -> Node:
     return Node(**dict(row))
 
 
+async def node_hold_if_there(conn: Connection, node_id: str) -> Node | None:
+    """One node, held until the transaction ends; None when it is gone."""
+    row = await store.node_lock(conn, node_id)
+    return None if row is None else Node(**dict(row))
+
+
 async def node_hold(conn: Connection, node_id: str) -> Node:
     """One node, held until the transaction ends, or 404."""
     row = await store.node_lock(conn, node_id)
     if row is None:
         raise not_found("node", node_id)
     return Node(**dict(row))
+
+
+async def node_generation(conn: Connection, node_id: str) -> int:
+    """How many tenants' identities were ended on a node, and one: the generation of new ones."""
+    return await holdings.node_generation(conn, node_id)
 
 
 async def node_register(work: Work, body: NodeCreate) -> Node:
@@ -90,12 +105,28 @@ async def host_keys_meet(work: Work, node: Node, host_keys: Sequence[str]) -> No
         await store.node_host_keys_set(work.conn, node.id, sorted(shown))
 
 
+async def host_keys_renew(work: Work, node: Node, host_keys: Sequence[str]) -> None:
+    """A cleaned host shows none of the keys it had: whoever was root there could read those."""
+    shown = {_bare(line) for line in host_keys}
+    if shown & {_bare(line) for line in node.host_keys}:
+        raise PlatformError(
+            ErrorCode.CONFLICT,
+            f"This host still has a host key the node {node.name} had before: it was not installed"
+            " anew.",
+            context={"node_id": node.id},
+        )
+    await store.node_host_keys_set(work.conn, node.id, sorted(shown))
+
+
 async def node_open(work: Work, node: Node, status: NodeStatus, reason: str) -> None:
-    """Let a node be given out, or not; the newest reason is the one that is told."""
-    update = NodeUpdate(status=status, reason=reason[:_REASON_MOST])
-    if (node.status, node.status_reason) == (update.status, update.reason):
+    """Let a node be given out, or not; the newest reason is shown.
+
+    A node that is being cleaned or was set aside stays so: evidence alone opens it.
+    """
+    reason = reason[:_REASON_MOST]
+    if node.status in SHUT or (node.status, node.status_reason) == (status, reason):
         return
-    await store.node_update(work.conn, node.id, update)
+    await store.node_update(work.conn, node.id, status, reason)
     if node.status is not status:
         work.emit(Happened(f"capacity.node.{status}", node.id, PLATFORM, {"name": node.name}))
 

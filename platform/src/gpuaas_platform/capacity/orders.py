@@ -11,6 +11,7 @@ from typing import Any, Final
 from gpuaas_contract.capacity import Allocation, NodeCreate
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.states import AllocationStatus
+from gpuaas_platform.capacity.holdings import CLEANING_TOPIC
 from gpuaas_platform.capacity.store import machines as store
 from gpuaas_platform.capacity.store import orders as rows
 from gpuaas_platform.capacity.trust import trust_begin
@@ -69,6 +70,7 @@ async def order_unmade(work: Work, order: Record) -> Answer[Allocation]:
     before = await _held(work, order)
     await store.node_forget(work.conn, before.id, "Its machine was taken away.")
     await rows.order_end(work.conn, before.id)
+    work.signal(CLEANING_TOPIC)
     return await _told(work, before, AllocationStatus.RELEASED, "")
 
 
@@ -78,6 +80,7 @@ async def order_failed(work: Work, order: Record, error: str, *, final: bool) ->
     attempt = order["attempt"]
     if final or attempt >= ATTEMPTS:
         await rows.order_end(work.conn, before.id)
+        work.signal(CLEANING_TOPIC)
         making = order["kind"] == OrderKind.MAKE
         status = AllocationStatus.FAILED if making else AllocationStatus.CLEANUP_BLOCKED
         return await _told(work, before, status, error)

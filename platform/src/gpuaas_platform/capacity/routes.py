@@ -9,11 +9,15 @@ from gpuaas_contract.capacity import (
     Allocation,
     AllocationCreate,
     Node,
+    NodeClean,
     NodeCreate,
     NodeUpdate,
     Quota,
     QuotaSet,
     Region,
+    RegionCleaning,
+    RegionCleaningSaved,
+    RegionCleaningSet,
     RegionCreate,
     Sku,
     SkuCreate,
@@ -21,7 +25,7 @@ from gpuaas_contract.capacity import (
 )
 from gpuaas_contract.common import Page
 from gpuaas_contract.states import AllocationStatus
-from gpuaas_platform.capacity import allocations, service
+from gpuaas_platform.capacity import allocations, cleaning, service
 from gpuaas_platform.kernel.call import CallDep
 from gpuaas_platform.kernel.paging import ANY_OF, Cursor, Limit
 from gpuaas_platform.kernel.work import mutate
@@ -40,6 +44,22 @@ async def region_create(call: CallDep, body: RegionCreate) -> Response:
 async def region_list(call: CallDep, cursor: Cursor = None, limit: Limit = 100) -> Page[Region]:
     """List regions by name."""
     return await service.region_list(call, cursor, limit)
+
+
+@router.get("/regions/{name}/cleaning", operation_id="region_cleaning_read")
+async def region_cleaning_read(call: CallDep, name: Id) -> RegionCleaning:
+    """Read how the machines of a region are cleaned between tenants."""
+    return await cleaning.region_cleaning_read(call, name)
+
+
+@router.put(
+    "/regions/{name}/cleaning",
+    operation_id="region_cleaning_set",
+    response_model=RegionCleaningSaved,
+)
+async def region_cleaning_set(call: CallDep, name: Id, body: RegionCleaningSet) -> Response:
+    """Set how the machines of a region are cleaned between tenants."""
+    return await cleaning.region_cleaning_set(call, name, body)
 
 
 @router.post("/skus", operation_id="sku_create", status_code=201, response_model=Sku)
@@ -86,6 +106,15 @@ async def node_update(call: CallDep, node_id: Id, body: NodeUpdate) -> Response:
     return await mutate(
         call, "capacity.node.update", partial(service.node_update, node_id=node_id, body=body)
     )
+
+
+@router.post(
+    "/nodes/{node_id}/clean", operation_id="node_clean", status_code=202, response_model=Node
+)
+async def node_clean(call: CallDep, node_id: Id, body: NodeClean) -> Response:
+    """Take a free node out of its last tenant's use and clean it now."""
+    handler = partial(cleaning.node_clean, node_id=node_id, body=body)
+    return await mutate(call, "capacity.node.clean", handler)
 
 
 @router.post(

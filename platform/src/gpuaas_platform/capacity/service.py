@@ -3,6 +3,7 @@
 from typing import Any
 
 from gpuaas_contract.capacity import (
+    CLEANING_MEANING,
     Node,
     NodeCreate,
     NodeUpdate,
@@ -18,6 +19,8 @@ from gpuaas_contract.common import Page
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
+from gpuaas_contract.states import NODE
+from gpuaas_platform.capacity.holdings import SHUT
 from gpuaas_platform.capacity.providers import provider_names
 from gpuaas_platform.capacity.store import machines as store
 from gpuaas_platform.identity.places import project_place, tenant_place
@@ -40,7 +43,7 @@ async def region_create(work: Work, body: RegionCreate) -> Answer[Region]:
     row = await store.region_insert(work.conn, work.new_id(Prefix.REGION), body, work.now)
     if row is None:
         raise name_taken("region", body.name)
-    region = Region(**dict(row))
+    region = region_view(row)
     work.audit(Target("region", region.id, after=region))
     work.emit(Happened("capacity.region.created", region.id, PLATFORM, {"name": region.name}))
     return Answer(region, 201)
@@ -51,7 +54,12 @@ async def region_list(call: Call, cursor: str | None, limit: int) -> Page[Region
     _require_anywhere(call, Permission.REGION_READ)
     async with call.db.connection() as conn:
         rows = await store.region_list(conn, cursor_decode(cursor), limit + 1)
-    return page_of([Region(**dict(row)) for row in rows], limit, lambda region: region.name)
+    return page_of([region_view(row) for row in rows], limit, lambda region: region.name)
+
+
+def region_view(row: Record) -> Region:
+    """A region with its cleaning in words."""
+    return Region(**dict(row), cleaning_meaning=CLEANING_MEANING[row["cleaning"]])
 
 
 async def sku_create(work: Work, body: SkuCreate) -> Answer[Sku]:
@@ -130,7 +138,15 @@ async def node_update(work: Work, node_id: str, body: NodeUpdate) -> Answer[Node
         raise not_found("node", node_id)
     before = Node(**dict(row))
     match_require(work.call, before.revision)
-    node = Node(**dict(_present(await store.node_update(work.conn, node_id, body))))
+    if not NODE.allows(before.status, body.status) or before.status in SHUT:
+        raise PlatformError(
+            ErrorCode.STATE_CONFLICT,
+            f"The node {before.name} is {before.status.value.replace('_', ' ')}: its cleaning"
+            " decides when it is given out again. Confirm, retry or retire that.",
+            context={"status": before.status},
+        )
+    changed = await store.node_update(work.conn, node_id, body.status, body.reason)
+    node = Node(**dict(_present(changed)))
     work.audit(Target("node", node.id, before=before, after=node, reason=body.reason))
     work.emit(Happened(f"capacity.node.{node.status}", node.id, PLATFORM, {"name": node.name}))
     return Answer(node, 200, etag_headers(node.revision))

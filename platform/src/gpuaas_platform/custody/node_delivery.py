@@ -16,6 +16,7 @@ from fastapi import Response
 from gpuaas_contract.custody import CustodyStatus, RuntimeSecret, Sealed
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.fleet_agent import NODE_SEALING_SUITE, AgentSecret
+from gpuaas_platform.capacity.nodes import node_holder
 from gpuaas_platform.custody.secret_store import secret_store_of
 from gpuaas_platform.custody.store import secrets as store
 from gpuaas_platform.kernel.call import Call
@@ -33,6 +34,7 @@ class NodeReader:
     """The machine a secret is for: its key, and the task that is to have it there."""
 
     node_id: str
+    allocation_id: str
     task_id: str
     secret_id: str
     public_key: bytes
@@ -48,7 +50,10 @@ async def secret_find(conn: Connection, secret_id: str) -> RuntimeSecret:
 
 
 async def secret_seal_for(call: Call, reader: NodeReader) -> Response:
-    """The current version, sealed. Asked again for the same task it is sealed again."""
+    """The current version, sealed: once for each task.
+
+    A repeat with the same idempotency key gets the same answer, while the task runs.
+    """
     async with call.db.connection() as conn:
         row = await store.secret_read(conn, reader.secret_id)
     value, path = b"", ""
@@ -66,31 +71,54 @@ async def _sealed(
     if row is None:
         raise not_found("runtime secret", reader.secret_id)
     _active_require(work, row)
+    await _held_require(work, reader)
     path, value = fetched
     if path != row["secret_path"]:
         raise Unavailable("The secret store")
     version, place = row["version"], Place(row["org_id"], row["project_id"])
     delivery = store.Delivery(
-        reader.secret_id, version, reader.node_id, reader.task_id, reader.correlation_id
-    )
+        reader.secret_id, version, reader.node_id, reader.task_id, reader.correlation_id,
+        reader.allocation_id,
+    )  # fmt: skip
+    if await store.delivery_known(work.conn, delivery):
+        raise PlatformError(
+            ErrorCode.STATE_CONFLICT,
+            "The secret of this task was fetched already; it is delivered once.",
+        )
     await store.delivery_insert(work.conn, delivery, work.now)
-    detail = {"version": version, "task": reader.task_id, "node_id": reader.node_id}
+    detail = {
+        "version": version, "task": reader.task_id, "node_id": reader.node_id,
+        "allocation_id": reader.allocation_id,
+    }  # fmt: skip
     work.audit(
         Target(
             "runtime_secret", reader.secret_id, place, detail=detail,
             correlation_id=reader.correlation_id,
         )
     )  # fmt: skip
-    data = {"name": row["name"], "version": version, "reader": reader.node_id}
+    data = {
+        "name": row["name"], "version": version, "reader": reader.node_id,
+        "allocation_id": reader.allocation_id,
+    }  # fmt: skip
     work.emit(
         Happened(
             "custody.secret.delivered", reader.secret_id, place, data,
             correlation_id=reader.correlation_id,
         )
     )  # fmt: skip
-    info = f"gpuaas:runtime-secret:{reader.secret_id}:{version}:{reader.node_id}:{reader.task_id}"
+    info = (
+        f"gpuaas:runtime-secret:{reader.secret_id}:{version}:{reader.node_id}:{reader.task_id}"
+        f":{reader.allocation_id}"
+    )
     sealed = _box(reader.public_key, value, info)
-    return Answer(AgentSecret(task_id=reader.task_id, version=version, sealed=sealed))
+    return Answer(AgentSecret(task_id=reader.task_id, version=version, sealed=sealed), secret=True)
+
+
+async def _held_require(work: Work, reader: NodeReader) -> None:
+    """The holding a secret is for has not ended; what comes after it gets nothing of it."""
+    holder = await node_holder(work.conn, reader.node_id)
+    if holder is None or holder.allocation_id != reader.allocation_id:
+        raise PlatformError(ErrorCode.STATE_CONFLICT, "The allocation of this task has ended.")
 
 
 def _box(public_key: bytes, value: bytes, info: str) -> Sealed:

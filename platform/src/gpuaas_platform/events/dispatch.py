@@ -27,12 +27,13 @@ from gpuaas_platform.events.retry import retry_delay
 from gpuaas_platform.events.signing import delivery_headers
 from gpuaas_platform.events.store import sequence, webhooks
 from gpuaas_platform.events.store.webhooks import Attempt, Lease
-from gpuaas_platform.events.target import Guard, Sender, TargetRefused
+from gpuaas_platform.events.target import Sender
 from gpuaas_platform.kernel.call import Platform, system_call
 from gpuaas_platform.kernel.caller import Reach
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.keyring import keyring_of
 from gpuaas_platform.kernel.loops import Loop, loop_running
+from gpuaas_platform.kernel.outbound import Guard, TargetUnreachable
 from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.work import mutate
 
@@ -43,7 +44,13 @@ _SWEEP_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 0.02  # between two claims: an event alone never waits
 _LEASE_SECONDS: Final = 20.0  # beyond the longest a target may take
 _GONE: Final = 410
-_FAILURES = (OSError, TimeoutError, TargetRefused, httpcore2.NetworkError, httpcore2.ProtocolError)
+_FAILURES = (
+    OSError,
+    TimeoutError,
+    TargetUnreachable,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+)
 
 
 @dataclass(frozen=True)

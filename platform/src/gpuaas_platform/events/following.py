@@ -14,7 +14,7 @@ from gpuaas_contract.operate import TimelineEntry, TimelineKind
 from gpuaas_platform.events.interest import Interest
 from gpuaas_platform.events.store import overview
 from gpuaas_platform.events.store.overview import Backlog
-from gpuaas_platform.events.stream import Subscription, hub_of
+from gpuaas_platform.events.stream import Subscription, hub_of, reader_of
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import Place, Reach
 from gpuaas_platform.kernel.correlation import Correlated, CorrelationQuery, scope_of
@@ -58,7 +58,7 @@ async def correlation_following(call: Call, correlation_id: str) -> AsyncIterato
     hub = hub_of(call.platform)
     interest = Interest(EventFilter(correlation_id=correlation_id), _EVERYTHING)
     after = await hub.located()
-    with hub.subscribed(call.caller.id, interest, after) as subscription:
+    with hub.subscribed(reader_of(call), interest, after) as subscription:
         yield Following(subscription)
 
 

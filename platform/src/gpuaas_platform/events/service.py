@@ -12,7 +12,7 @@ from gpuaas_platform.events.envelope import cloud_event, source_of
 from gpuaas_platform.events.interest import Interest
 from gpuaas_platform.events.sse import EventStream, Opening
 from gpuaas_platform.events.store import sequence
-from gpuaas_platform.events.stream import hub_of
+from gpuaas_platform.events.stream import hub_of, reader_of
 from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.caller import Caller
 from gpuaas_platform.kernel.paging import cursor_decode, cursor_encode
@@ -40,14 +40,15 @@ async def event_stream(
     """A stream of what the caller may read, behind `after` or from now on."""
     platform = call.platform
     hub = hub_of(platform)
-    hub.admit(call.caller.id)
+    reader = reader_of(call)
+    hub.admit(reader)
     interest = _streamed(call.caller, query)
     after, gap = await _begin(platform, after)
 
     async def recheck() -> Interest:
         return _streamed(await platform.authenticate(platform, request), query)
 
-    return EventStream(hub, Opening(call.caller.id, interest, after, gap), recheck)
+    return EventStream(hub, Opening(reader, interest, after, gap), recheck)
 
 
 def _streamed(caller: Caller, query: EventStreamQuery) -> Interest:

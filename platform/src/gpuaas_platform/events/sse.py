@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gpuaas_contract.events import EVENT_STREAM_MEDIA_TYPE, StreamGap
 from gpuaas_platform.events.interest import Interest
-from gpuaas_platform.events.stream import Hub, Subscription
+from gpuaas_platform.events.stream import Hub, Reader, Subscription
 from gpuaas_platform.kernel.problems import PlatformError
 
 _log = structlog.get_logger(__name__)
@@ -32,7 +32,7 @@ Recheck = Callable[[], Awaitable[Interest]]
 class Opening:
     """How a stream begins: for whom, with what, behind which event, and what it cannot show."""
 
-    caller_id: str
+    reader: Reader
     interest: Interest
     after: int | None
     gap: StreamGap | None = None
@@ -53,9 +53,7 @@ class EventStream(Response):
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Serve the stream until it ends."""
         opening = self._opening
-        with self._hub.subscribed(
-            opening.caller_id, opening.interest, opening.after
-        ) as subscription:
+        with self._hub.subscribed(opening.reader, opening.interest, opening.after) as subscription:
             await subscription.begin()
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             pump = asyncio.create_task(self._pump(subscription, send))

@@ -9,14 +9,16 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_platform.events.envelope import Frame, event_frame, source_of
 from gpuaas_platform.events.interest import Interest
 from gpuaas_platform.events.store import sequence
-from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.database import Record
+from gpuaas_platform.kernel.limits import address_shared
 from gpuaas_platform.kernel.loops import Loop, loop_running
 from gpuaas_platform.kernel.problems import PlatformError
 
@@ -28,6 +30,15 @@ _SWEEP_SECONDS: Final = 5.0
 _BATCH: Final = 100
 _PAGE: Final = 200
 _CATCHING_UP: Final = 4
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who reads a stream: a caller, of a tenant or none, at an address."""
+
+    caller_id: str
+    org_id: str | None
+    address: str
 
 
 class Subscription:
@@ -125,32 +136,48 @@ class Hub:
 
     @contextmanager
     def subscribed(
-        self, caller_id: str, interest: Interest, after: int | None
+        self, reader: Reader, interest: Interest, after: int | None
     ) -> Iterator[Subscription]:
         """A subscription for the length of a block; `after` None begins with what comes next."""
-        self.admit(caller_id)
+        self.admit(reader)
         subscription = Subscription(self, interest, after)
         self._subscriptions.add(subscription)
-        self._streams_of[caller_id] += 1
+        keys = [key for key, *_ in self._limits(reader)]
+        self._streams_of.update(keys)
         try:
             yield subscription
         finally:
             self._subscriptions.discard(subscription)
-            self._streams_of[caller_id] -= 1
-            if not self._streams_of[caller_id]:
-                del self._streams_of[caller_id]
+            self._streams_of.subtract(keys)
+            for key in keys:
+                if not self._streams_of[key]:
+                    del self._streams_of[key]
 
-    def admit(self, caller_id: str) -> None:
-        """Refuse one stream too many, of this caller or of all."""
+    def _limits(self, reader: Reader) -> list[tuple[str, int, str]]:
+        """What a reader's streams are counted by: the key, how many it may have, in words."""
+        settings = self._platform.settings
+        limits = [(reader.caller_id, settings.event_streams_per_caller, "A caller")]
+        if reader.org_id is not None:
+            limits.append(
+                (f"tenant:{reader.org_id}", settings.event_streams_per_tenant, "A tenant")
+            )
+        if not address_shared(reader.address, settings.trusted_proxies):
+            most = settings.event_streams_per_address
+            limits.append((f"address:{reader.address}", most, "An address"))
+        return limits
+
+    def admit(self, reader: Reader) -> None:
+        """Refuse one stream too many: of this caller, its tenant, its address, or of all."""
         settings = self._platform.settings
         if self._platform.signals.finishing:
             raise PlatformError(ErrorCode.SHUTTING_DOWN, "This replica ends; connect again.")
-        if self._streams_of[caller_id] >= settings.event_streams_per_caller:
-            raise PlatformError(
-                ErrorCode.RATE_LIMITED,
-                f"A caller may have {settings.event_streams_per_caller} streams open at once.",
-                retry_after=5,
-            )
+        for key, most, whose in self._limits(reader):
+            if self._streams_of[key] >= most:
+                raise PlatformError(
+                    ErrorCode.RATE_LIMITED,
+                    f"{whose} may have {most} event streams open at once.",
+                    retry_after=5,
+                )
         if len(self._subscriptions) >= settings.event_streams_max:
             raise PlatformError(
                 ErrorCode.UNAVAILABLE, "This replica has no stream to spare.", retry_after=5
@@ -249,3 +276,8 @@ def hub_of(platform: Platform) -> Hub:
     """The hub that runs in this process."""
     hub: Hub = platform.parts[PART]
     return hub
+
+
+def reader_of(call: Call) -> Reader:
+    """Who reads, for a call."""
+    return Reader(call.caller.id, call.caller.home.org_id, call.source)

@@ -1,30 +1,19 @@
-"""Where a webhook may point, and the connection to it: nothing inside our own network.
+"""The connection to a webhook's target, within the guard of `kernel.outbound`.
 
-The address is looked up and judged at the moment of connecting, and that very address is
-connected to, so a name that changes its meaning in between gains nothing. Redirects are not
-followed; an answer's body is of no interest.
+Redirects are not followed; an answer's body is of no interest.
 """
 
 import asyncio
-import ipaddress
-import socket
-import ssl
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import httpcore2
 
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+from gpuaas_platform.kernel.outbound import Guard, GuardedBackend
+from gpuaas_platform.kernel.tls import client_context
 
 _DRAIN_BYTES = 16_384
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-
-
-class TargetRefused(Exception):
-    """The target lies where webhooks may not reach; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -35,56 +24,18 @@ class Reply:
     retry_after: float | None
 
 
-@dataclass(frozen=True)
-class Guard:
-    """Which addresses may be connected to: public ones, and networks the operator names."""
-
-    allowed: tuple[Network, ...]
-
-    def allows(self, address: Address, *, encrypted: bool) -> bool:
-        """Whether a connection may go there. Unencrypted ones stay in the named networks."""
-        if any(address in network for network in self.allowed):
-            return True
-        inner = _embedded(address)
-        public = address.is_global and not address.is_multicast
-        return encrypted and public and (inner is None or inner.is_global)
-
-    def url_check(self, url: str) -> str | None:
-        """What is wrong with a URL at first sight; None when nothing is."""
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            return "is not a URL"
-        if not url.isascii():
-            return "needs plain ASCII: a host as xn--…, other characters percent-encoded"
-        if not parts.hostname or parts.username or parts.password or parts.fragment or port == 0:
-            return "needs a host, and has no user, password or fragment"
-        encrypted = parts.scheme == "https"
-        if not encrypted and not self.allowed:
-            return "must begin with https://"
-        try:
-            address = ipaddress.ip_address(parts.hostname)
-        except ValueError:
-            return _name_check(parts.hostname)
-        if not self.allows(address, encrypted=encrypted):
-            return "points to an address webhooks may not reach"
-        return None
-
-
 class Sender:
     """Posts to targets within a guard; keeps connections for the next event."""
 
     def __init__(self, guard: Guard, *, timeout: float, connections: int) -> None:
         self._timeout = timeout
-        context = ssl.create_default_context()
         self._pools = {
             scheme: httpcore2.AsyncConnectionPool(
-                ssl_context=context,
+                ssl_context=client_context(),
                 max_connections=connections,
                 max_keepalive_connections=connections,
                 keepalive_expiry=30.0,
-                network_backend=_GuardedBackend(guard, encrypted=scheme == "https"),
+                network_backend=GuardedBackend(guard, encrypted=scheme == "https"),
             )
             for scheme in ("http", "https")
         }
@@ -106,36 +57,6 @@ class Sender:
             return reply
 
 
-class _GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects to an address that was judged, never to a name."""
-
-    def __init__(self, guard: Guard, *, encrypted: bool) -> None:
-        self._guard = guard
-        self._encrypted = encrypted
-        self._backend = httpcore2.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - the signature of httpcore2
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = [str(sockaddr[0]).partition("%")[0] for *_, sockaddr in found]
-        allowed = [text for text in addresses if self._allows(text)]
-        if not allowed:
-            raise TargetRefused("the target's address is one webhooks may not reach")
-        return await self._backend.connect_tcp(
-            allowed[0], port, timeout, local_address, socket_options
-        )
-
-    def _allows(self, text: str) -> bool:
-        return self._guard.allows(ipaddress.ip_address(text), encrypted=self._encrypted)
-
-
 async def _drain(response: httpcore2.Response) -> None:
     """Take a short body off the wire, unread, so that the connection can be used again."""
     size = 0
@@ -143,24 +64,6 @@ async def _drain(response: httpcore2.Response) -> None:
         size += len(chunk)
         if size > _DRAIN_BYTES:
             return
-
-
-def _name_check(host: str) -> str | None:
-    """A name is judged when it is looked up; here, whether it can be looked up at all."""
-    try:
-        host.encode("idna")
-    except UnicodeError:
-        return "names a host that cannot exist"
-    return None
-
-
-def _embedded(address: Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address a gateway would take out of an IPv6 one."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return None
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.ipv4_mapped or address.sixtofour
 
 
 def _retry_after(headers: Iterable[tuple[bytes, bytes]]) -> float | None:

@@ -25,13 +25,13 @@ from gpuaas_contract.permissions import Permission
 from gpuaas_platform.events.signing import SECRET_BYTES, secret_text
 from gpuaas_platform.events.store import sequence, webhooks
 from gpuaas_platform.events.store.webhooks import HookRow
-from gpuaas_platform.events.target import Guard
 from gpuaas_platform.identity.places import project_place, tenant_place
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.etag import etag_headers, match_require
 from gpuaas_platform.kernel.keyring import Keyring, keyring_of
+from gpuaas_platform.kernel.outbound import Guard
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
 from gpuaas_platform.kernel.settings import Settings

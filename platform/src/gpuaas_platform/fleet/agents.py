@@ -7,7 +7,7 @@ it. A node is let go when its host has said that it is clean, or an operator say
 from datetime import datetime, timedelta
 from typing import Final
 
-from gpuaas_contract.capacity import Node, NodeStatus
+from gpuaas_contract.capacity import Node
 from gpuaas_contract.common import Condition
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.fleet import (
@@ -18,7 +18,7 @@ from gpuaas_contract.fleet import (
 )
 from gpuaas_contract.fleet_agent import AgentFacts, AgentLeaving, AgentLeft
 from gpuaas_contract.permissions import Permission
-from gpuaas_contract.states import AgentStatus
+from gpuaas_contract.states import AgentStatus, NodeStatus
 from gpuaas_platform.capacity import nodes
 from gpuaas_platform.fleet.access import access_wanted
 from gpuaas_platform.fleet.speaking import agent_gone, agent_heard_require, agent_require
@@ -69,11 +69,13 @@ async def node_unenrol(work: Work, node_id: str, body: NodeUnenrol) -> Answer[No
     _free_require(node, force=body.force)
     before = await _agent(work.conn, node_id)
     if body.force:
+        await _holder_warn(work, node, "unenrolled", "An operator un-enrolled the machine by force")
         await _left(work, node, f"Un-enrolled by force, not cleaned: {body.reason}")
     else:
         await store.agent_status_set(work.conn, node_id, AgentStatus.LEAVING, body.reason)
         await nodes.node_open(work, node, NodeStatus.CORDONED, f"Un-enrolling: {body.reason}")
-        work.emit(Happened("fleet.node.leaving", node_id, PLATFORM, {"name": node.name}))
+        told = {"name": node.name, "force": False, "allocation_id": None}
+        work.emit(Happened("fleet.node.leaving", node_id, PLATFORM, told))
     after = await _agent(work.conn, node_id)
     detail = {"force": body.force}
     work.audit(Target("node", node_id, PLATFORM, before, after, body.reason, detail))
@@ -91,8 +93,10 @@ async def agent_leaving(work: Work, body: AgentLeaving) -> Answer[NodeAgent]:
     _free_require(node, force=body.force)
     await store.agent_status_set(work.conn, node_id, AgentStatus.LEAVING, body.reason)
     await nodes.node_open(work, node, NodeStatus.CORDONED, f"Un-enrolling: {body.reason}")
+    await _holder_warn(work, node, "left", "The machine's own root took its agent away by force")
     work.audit(Target("node", node_id, reason=body.reason, detail={"force": body.force}))
-    work.emit(Happened("fleet.node.leaving", node_id, PLATFORM, {"name": node.name}))
+    told = {"name": node.name, "force": body.force, "allocation_id": node.allocation_id}
+    work.emit(Happened("fleet.node.leaving", node_id, PLATFORM, told))
     return Answer(await _agent(work.conn, node_id))
 
 
@@ -139,7 +143,45 @@ async def _left(work: Work, node: Node, reason: str) -> None:
     held = await nodes.node_hold(work.conn, node.id)
     await nodes.node_open(work, held, NodeStatus.CORDONED, reason)
     await tasks_give_up(work, node.id, "The machine was un-enrolled before it told the outcome.")
-    work.emit(Happened("fleet.node.left", node.id, PLATFORM, {"name": node.name}))
+    told = {"name": node.name, "allocation_id": node.allocation_id}
+    work.emit(Happened("fleet.node.left", node.id, PLATFORM, told))
+
+
+async def _holder_warn(work: Work, node: Node, reason: str, what: str) -> None:
+    """Set the condition `agent_left` on a held node; its allocation shows it too."""
+    holder = await nodes.node_holder(work.conn, node.id)
+    if holder is None or _warned(node):
+        return
+    condition = Condition(
+        type=nodes.AGENT_LEFT,
+        since=work.now,
+        reason=reason,
+        message=f"{what} while the allocation {holder.allocation_id} holds it: no access,"
+        " revocation or task reaches the machine any more. The allocation stays active and is"
+        " billed.",
+        next_action="Enrol the machine again, or release the allocation.",
+    )
+    await nodes.node_condition_put(work, node.id, nodes.AGENT_LEFT, condition)
+    told = {"allocation_id": holder.allocation_id, "node": node.name, "reason": reason}
+    event = Happened("fleet.allocation.agent_left", holder.allocation_id, holder.place, told)
+    work.emit(event)
+    work.audit(Target("allocation", holder.allocation_id, holder.place, detail=told), event.type)
+
+
+async def holder_reassure(work: Work, node: Node) -> None:
+    """End the condition `agent_left`: the node has an agent again."""
+    if not _warned(node):
+        return
+    await nodes.node_condition_put(work, node.id, nodes.AGENT_LEFT, None)
+    holder = await nodes.node_holder(work.conn, node.id)
+    if holder is not None:
+        told = {"allocation_id": holder.allocation_id, "node": node.name}
+        event = Happened("fleet.allocation.agent_back", holder.allocation_id, holder.place, told)
+        work.emit(event)
+
+
+def _warned(node: Node) -> bool:
+    return any(one.type == nodes.AGENT_LEFT for one in node.conditions)
 
 
 def _free_require(node: Node, *, force: bool) -> None:

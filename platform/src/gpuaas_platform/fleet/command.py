@@ -15,6 +15,8 @@ from gpuaas_contract.fleet import AGENT_FILE
 _BOOTSTRAP: Final = (
     "import hashlib as h,os,ssl,sys,urllib.request as r;"
     "u,d,*a=sys.argv[1:];"
+    'sys.excepthook=lambda *e:print("gpuaas-agent: the agent cannot be fetched from "+u+": "'
+    '+str(getattr(e[1],"reason",e[1])),file=sys.stderr);'
     f'b=r.urlopen(u+"{API_PREFIX}/agent/{AGENT_FILE}",'
     "context=ssl._create_unverified_context(),timeout=60).read();"
     'h.sha256(b).hexdigest()==d or sys.exit("this is not the agent the command names");'

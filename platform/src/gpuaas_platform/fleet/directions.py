@@ -21,6 +21,7 @@ from gpuaas_contract.fleet_agent import (
     UpdateDirection,
 )
 from gpuaas_contract.states import AgentStatus, NodeTaskStatus
+from gpuaas_platform.capacity.holdings import CLEANING_TOPIC
 from gpuaas_platform.capacity.nodes import node_holder, node_seen, node_topic
 from gpuaas_platform.custody.authority import TOPIC as CA_TOPIC
 from gpuaas_platform.custody.authority import authority_require
@@ -72,6 +73,10 @@ async def _heard(call: Call, node_id: str, body: AgentPoll) -> None:
         await node_seen(conn, node_id, body.agent_version, now)
         rows = await task_rows.tasks_open(conn, node_id)
         holder = await node_holder(conn, node_id)
+    if (agent["access_revision"], agent["access_error"]) != (
+        body.access_revision, body.access_error,
+    ):  # fmt: skip
+        call.platform.signals.send((CLEANING_TOPIC,))  # a cleaning may have waited for it
     if agent["absent_since"] is not None:
         call.platform.signals.send((ABSENCE_TOPIC,))
     holds = None if holder is None else holder.allocation_id

@@ -13,7 +13,7 @@ from typing import Final
 
 from fastapi import Response
 
-from gpuaas_contract.capacity import Node, NodeCreate, NodeStatus
+from gpuaas_contract.capacity import Node, NodeCreate
 from gpuaas_contract.common import Page
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.fleet import (
@@ -27,12 +27,15 @@ from gpuaas_contract.fleet import (
 from gpuaas_contract.fleet_agent import AgentEnrol, AgentEnrolled, SignerKey
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import Permission
-from gpuaas_contract.states import AgentStatus, EnrolmentStatus
+from gpuaas_contract.states import AgentStatus, EnrolmentStatus, NodeStatus
 from gpuaas_platform.capacity import nodes
+from gpuaas_platform.capacity.holdings import CLEANING_TOPIC, SHUT
 from gpuaas_platform.capacity.service import kinds_require
 from gpuaas_platform.fleet.agent_file import agent_file
+from gpuaas_platform.fleet.agents import holder_reassure
 from gpuaas_platform.fleet.command import Enrolling, command_text
 from gpuaas_platform.fleet.identities import identity_first
+from gpuaas_platform.fleet.one_address import SHARED
 from gpuaas_platform.fleet.signing import signer_keys
 from gpuaas_platform.fleet.store import agents as agent_rows
 from gpuaas_platform.fleet.store import enrolments as store
@@ -42,6 +45,7 @@ from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
+from gpuaas_platform.kernel.public_url import base_of
 from gpuaas_platform.kernel.work import (
     Answer,
     Happened,
@@ -61,12 +65,13 @@ _UNUSABLE: Final = {
 
 
 async def enrolment_create(
-    work: Work, body: EnrolmentCreate, reached: str
+    work: Work, body: EnrolmentCreate, port: int
 ) -> Answer[EnrolmentCreated]:
     """A one-time token, inside the command for the host."""
     work.require(Permission.NODE_MANAGE, PLATFORM)
     platform = work.call.platform
     wanted, node_id = await _wanted(work, body)
+    generation = 1 if node_id is None else await nodes.node_generation(work.conn, node_id)
     token = secret_make(ENROLMENT_TOKEN_PREFIX, platform.clock.randomness(SECRET_BYTES))
     new = store.NewEnrolment(
         id=work.new_id(Prefix.ENROLMENT),
@@ -79,18 +84,60 @@ async def enrolment_create(
         expires_at=work.now + timedelta(seconds=body.expires_in_seconds),
         created_by=work.call.caller.id,
         correlation_id=work.call.correlation_id,
+        generation=generation,
     )
     enrolment = _enrolment(_present(await store.enrolment_insert(work.conn, new, work.now)))
     work.audit(Target("enrolment", enrolment.id, after=enrolment))
     told = {"node_name": enrolment.node_name}
     work.emit(Happened("fleet.enrolment.created", enrolment.id, PLATFORM, told))
-    url = (body.platform_url or platform.settings.public_url or reached).rstrip("/")
+    address = wanted.address or work.call.source
+    url = (body.platform_url or base_of(platform.settings, port, address)).rstrip("/")
     digest = agent_file(platform).digest
     command = command_text(Enrolling(url, token, digest, ca_digest(platform)))
     created = EnrolmentCreated(
         enrolment=enrolment, token=token, command=command, agent_digest=digest
     )
     return Answer(created, 201, secret=True)
+
+
+async def enrolment_reissue(
+    work: Work, node: Node, lasts: timedelta, platform_url: str | None
+) -> str:
+    """The command that makes a node of its cleaned machine; enrolments made before are ended.
+
+    For the room's own cleaning: it is given to whoever installs the machine, never to the machine
+    as it was.
+    """
+    platform = work.call.platform
+    url = platform_url or platform.settings.public_url
+    if url is None:
+        raise PlatformError(
+            ErrorCode.STATE_CONFLICT,
+            "How a machine reaches the platform is not known: set GPUAAS_PUBLIC_URL, or"
+            " platform_url of the region's hook.",
+        )
+    for row in await store.enrolments_pending_lock(work.conn, node.id):
+        await _end(work, row, EnrolmentStatus.REVOKED, "Another one was made for the cleaning.")
+    token = secret_make(ENROLMENT_TOKEN_PREFIX, platform.clock.randomness(SECRET_BYTES))
+    new = store.NewEnrolment(
+        id=work.new_id(Prefix.ENROLMENT),
+        token_hash=secret_hash(token),
+        node_name=node.name,
+        region=node.region,
+        sku=node.sku,
+        address=node.address,
+        node_id=node.id,
+        expires_at=work.now + lasts,
+        created_by=work.call.caller.id,
+        correlation_id=work.call.correlation_id,
+        generation=await nodes.node_generation(work.conn, node.id),
+    )
+    enrolment = _enrolment(_present(await store.enrolment_insert(work.conn, new, work.now)))
+    work.audit(Target("enrolment", enrolment.id, after=enrolment))
+    told = {"node_name": enrolment.node_name}
+    work.emit(Happened("fleet.enrolment.created", enrolment.id, PLATFORM, told))
+    digest = agent_file(platform).digest
+    return command_text(Enrolling(url.rstrip("/"), token, digest, ca_digest(platform)))
 
 
 async def enrolment_read(call: Call, enrolment_id: str) -> Enrolment:
@@ -203,10 +250,11 @@ async def _enrol(
     if await agent_rows.identity_key_known(work.conn, body.identity_key):
         raise PlatformError(ErrorCode.CONFLICT, "This identity was used before; make a new one.")
     node = await _node(work, row, body)
-    new = agent_rows.NewAgent(node.id, row["id"], body.facts)
+    new = agent_rows.NewAgent(node.id, row["id"], work.call.source, body.facts)
     if not await agent_rows.agent_put(work.conn, new, work.now):
         raise _has_agent(node)
     identity = await identity_first(work, node.id, body)
+    await nodes.node_condition_put(work, node.id, SHARED, None)
     await nodes.node_seen(work.conn, node.id, body.agent_version, work.now)
     await store.enrolment_use(work.conn, row["id"], node.id, work.now)
     story = row["correlation_id"]
@@ -224,8 +272,21 @@ async def _node(work: Work, row: Record, body: AgentEnrol) -> Node:
     """The node of an enrolment: the one it names, else a new one."""
     if row["known"]:
         node = await nodes.node_hold(work.conn, row["node_id"])
+        await _generation_require(work, row)
+        if node.status is NodeStatus.CLEANING:
+            await nodes.host_keys_renew(work, node, body.host_keys)
+            work.signal(CLEANING_TOPIC)
+            return node
+        if node.status in SHUT:
+            raise PlatformError(
+                ErrorCode.STATE_CONFLICT,
+                f"The node {node.name} is {node.status.value.replace('_', ' ')}; retry its cleaning"
+                " first.",
+                context={"node_id": node.id},
+            )
         await nodes.host_keys_meet(work, node, body.host_keys)
         await nodes.node_open(work, node, NodeStatus.READY, "")
+        await holder_reassure(work, node)
         return node
     wanted = NodeCreate(
         name=row["node_name"],
@@ -235,6 +296,15 @@ async def _node(work: Work, row: Record, body: AgentEnrol) -> Node:
         host_keys=body.host_keys,
     )
     return await nodes.node_register(work, wanted)
+
+
+async def _generation_require(work: Work, row: Record) -> None:
+    """An enrolment made before the node left a tenant could have been read on its machine."""
+    if row["generation"] != await nodes.node_generation(work.conn, row["node_id"]):
+        raise PlatformError(
+            ErrorCode.UNAUTHENTICATED,
+            "This enrolment was made for an earlier use of the node; make another one.",
+        )
 
 
 async def _end(work: Work, row: Record, status: EnrolmentStatus, reason: str) -> Enrolment:

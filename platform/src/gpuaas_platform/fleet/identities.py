@@ -8,6 +8,7 @@ works. `node_resolve` is how the authenticator knows agents.
 import base64
 import binascii
 import hashlib
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -26,6 +27,15 @@ from gpuaas_contract.fleet_agent import (
 from gpuaas_contract.identity import NODE_TOKEN_PREFIX
 from gpuaas_contract.ids import Prefix
 from gpuaas_contract.states import AgentStatus
+from gpuaas_platform.capacity.nodes import node_generation
+from gpuaas_platform.fleet.one_address import (
+    SecondAddress,
+    address_require,
+    is_shared,
+    shared_end,
+    shared_told,
+    token_address_require,
+)
 from gpuaas_platform.fleet.signatures import (
     BadSignature,
     fingerprint,
@@ -59,6 +69,15 @@ async def challenge_make(call: Call) -> AgentChallenge:
 
 
 async def token_create(call: Call, body: AgentTokenCreate) -> AgentToken:
+    """A token for whoever may have one; what a second host tries is refused and told."""
+    try:
+        return await _token_create(call, body)
+    except SecondAddress as refused:
+        await shared_told(call.platform, refused)
+        raise
+
+
+async def _token_create(call: Call, body: AgentTokenCreate) -> AgentToken:
     """A token for whoever signed a challenge with an identity of the node.
 
     It leaves no audit row: nothing that anybody else can see changes, and every agent does it
@@ -76,7 +95,11 @@ async def token_create(call: Call, body: AgentTokenCreate) -> AgentToken:
             raise PlatformError(
                 ErrorCode.UNAUTHENTICATED, "The node's identity has expired; enrol it again."
             )
-        if identity["status"] == "next":
+        address_require(call.platform, agent, call.source, now)
+        await store.agent_address_set(conn, body.node_id, call.source)
+        shared = await is_shared(conn, body.node_id)
+        replaced = identity["status"] == "next"
+        if replaced:
             await store.identity_promote(conn, body.node_id, identity["id"])
         secret = secret_make(NODE_TOKEN_PREFIX, call.platform.clock.randomness(SECRET_BYTES))
         new = store.NewToken(
@@ -84,20 +107,23 @@ async def token_create(call: Call, body: AgentTokenCreate) -> AgentToken:
             challenge_hash=hashlib.sha256(body.challenge.encode()).digest(),
             node_id=body.node_id,
             identity_id=identity["id"],
+            address=call.source,
             expires_at=min(now + timedelta(seconds=_TOKEN_SECONDS), identity["expires_at"]),
         )
         if not await store.token_insert(conn, new):
             raise PlatformError(ErrorCode.UNAUTHENTICATED, "This challenge was used before.")
+    if shared and replaced:
+        await shared_end(call.platform, body.node_id)
     due = identity["created_at"] + timedelta(hours=call.platform.settings.node_identity_hours)
     return AgentToken(
         access_token=secret,
         expires_in=int((new.expires_at - now).total_seconds()),
         identity_id=identity["id"],
-        identity_rotates_at=due,
+        identity_rotates_at=now if shared and not replaced else due,
     )
 
 
-async def node_resolve(platform: Platform, secret: str) -> Caller:
+async def node_resolve(platform: Platform, secret: str, source: str) -> Caller:
     """The node a token is of; its identity is the caller's `token_id`."""
     async with platform.db.connection() as conn:
         row = await store.token_resolve(conn, secret_hash(secret))
@@ -105,12 +131,18 @@ async def node_resolve(platform: Platform, secret: str) -> Caller:
         raise PlatformError(ErrorCode.UNAUTHENTICATED, "The token is not known.")
     if row["expires_at"] <= platform.clock.now():
         raise PlatformError(ErrorCode.TOKEN_EXPIRED, "Sign a new challenge.")
+    try:
+        token_address_require(platform, row, source)
+    except SecondAddress as refused:
+        await shared_told(platform, refused)
+        raise
     return Caller(CallerKind.NODE, row["node_id"], PLATFORM, (), row["identity_id"])
 
 
 async def identity_first(work: Work, node_id: str, body: AgentEnrol) -> AgentIdentity:
-    """The identity a node enrols with."""
-    return await _identity_add(work, node_id, body, "current")
+    """The identity a node, held by the caller, enrols with."""
+    generation = await node_generation(work.conn, node_id)
+    return await _identity_add(work, body, _Place(node_id, "current", generation))
 
 
 async def identity_rotate(work: Work, body: AgentIdentityRotate) -> Answer[AgentIdentity]:
@@ -119,21 +151,34 @@ async def identity_rotate(work: Work, body: AgentIdentityRotate) -> Answer[Agent
     if await store.agent_lock(work.conn, node_id) is None:
         raise agent_gone()
     held = await store.identities_usable(work.conn, node_id)
+    own = next((one for one in held if one["id"] == work.call.caller.token_id), None)
+    if own is None:  # it was revoked since the request was let in
+        raise agent_gone()
     known = next((one for one in held if one["public_key"] == body.identity_key), None)
     if known is not None:  # said again: the answer was lost
         work.audit(Target("node_identity", known["id"]))
         return Answer(_identity(known), 201)
     if await store.identity_key_known(work.conn, body.identity_key):
         raise PlatformError(ErrorCode.CONFLICT, "This identity was used before; make a new one.")
-    identity = await _identity_add(work, node_id, body, "next")
+    place = _Place(node_id, "next", own["generation"])
+    identity = await _identity_add(work, body, place)
     work.audit(Target("node_identity", identity.id, after=identity, detail={"node_id": node_id}))
     told = {"identity_id": identity.id, "fingerprint": identity.fingerprint}
     work.emit(Happened("fleet.node.identity_rotated", node_id, PLATFORM, told))
     return Answer(identity, 201)
 
 
+@dataclass(frozen=True)
+class _Place:
+    """What an identity is of: a node, as what, in which of its generations."""
+
+    node_id: str
+    status: str
+    generation: int
+
+
 async def _identity_add(
-    work: Work, node_id: str, body: AgentEnrol | AgentIdentityRotate, status: str
+    work: Work, body: AgentEnrol | AgentIdentityRotate, place: _Place
 ) -> AgentIdentity:
     try:
         identity_key(body.identity_key)
@@ -143,8 +188,9 @@ async def _identity_add(
     X25519PublicKey.from_public_bytes(sealing)
     new = store.NewIdentity(
         id=work.new_id(Prefix.NODE_IDENTITY),
-        node_id=node_id,
-        status=status,
+        node_id=place.node_id,
+        status=place.status,
+        generation=place.generation,
         public_key=body.identity_key,
         fingerprint=fingerprint(body.identity_key),
         sealing_key=sealing,

@@ -7,10 +7,13 @@ from functools import partial
 from typing import Any, Final
 
 from gpuaas_contract.identity import NODE_TOKEN_PREFIX
+from gpuaas_platform.capacity.holdings import CLEANING_TOPIC
 from gpuaas_platform.capacity.trust import TOPIC as TRUST_TOPIC
 from gpuaas_platform.capacity.trust import WANTED_PART
 from gpuaas_platform.fleet.access import made_trust
 from gpuaas_platform.fleet.agents import absence_settle
+from gpuaas_platform.fleet.cleaning_work import EVERY as CLEANING_EVERY
+from gpuaas_platform.fleet.cleaning_work import CleaningWork
 from gpuaas_platform.fleet.directions import ABSENCE_TOPIC
 from gpuaas_platform.fleet.enrolments import enrolment_expire
 from gpuaas_platform.fleet.identities import node_resolve
@@ -34,9 +37,14 @@ async def fleet_life(platform: Platform) -> AsyncIterator[None]:
     platform.parts[f"{RESOLVER_PART}:{NODE_TOKEN_PREFIX}"] = node_resolve
     platform.parts[WANTED_PART] = partial(made_trust, platform)
     platform.signals.wake(TRUST_TOPIC)
+    cleaning = CleaningWork(platform)
     loop = Loop("fleet-sweep", partial(sweep_turn, platform), _SWEEP_SECONDS, ABSENCE_TOPIC)
-    async with loop_running(platform.signals, loop):
-        yield
+    cleanings = Loop("fleet-cleaning", cleaning.turn, CLEANING_EVERY, CLEANING_TOPIC)
+    try:
+        async with loop_running(platform.signals, loop), loop_running(platform.signals, cleanings):
+            yield
+    finally:
+        await cleaning.close()
 
 
 async def sweep_turn(platform: Platform) -> None:

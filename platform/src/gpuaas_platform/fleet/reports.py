@@ -88,6 +88,7 @@ async def secret_fetch(call: Call, task_id: str) -> Response:
         raise agent_gone()
     reader = NodeReader(
         node_id=node_id,
+        allocation_id=row["allocation_id"],
         task_id=task_id,
         secret_id=row["spec"]["secret_id"],
         public_key=bytes(identity["sealing_key"]),

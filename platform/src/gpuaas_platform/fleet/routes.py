@@ -3,8 +3,14 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
+from gpuaas_contract.cleaning import (
+    Cleaning,
+    CleaningConfirm,
+    CleaningRetire,
+    CleaningRetry,
+)
 from gpuaas_contract.common import Page
 from gpuaas_contract.fleet import (
     Enrolment,
@@ -16,10 +22,11 @@ from gpuaas_contract.fleet import (
     NodeFacts,
     NodeUnenrol,
 )
-from gpuaas_contract.states import EnrolmentStatus
-from gpuaas_platform.fleet import agents, enrolments, node_access
+from gpuaas_contract.states import CleaningStatus, EnrolmentStatus
+from gpuaas_platform.fleet import agents, cleanings, enrolments, node_access
 from gpuaas_platform.kernel.call import CallDep
 from gpuaas_platform.kernel.paging import Cursor, Limit
+from gpuaas_platform.kernel.public_url import port_of
 from gpuaas_platform.kernel.work import mutate
 
 router = APIRouter(tags=["fleet"])
@@ -34,8 +41,8 @@ Id = Annotated[str, Path(max_length=64)]
 )
 async def enrolment_create(call: CallDep, request: Request, body: EnrolmentCreate) -> Response:
     """Let one host enrol; the answer holds the command to run there, once."""
-    reached = f"{request.url.scheme}://{request.url.netloc}"
-    handler = partial(enrolments.enrolment_create, body=body, reached=reached)
+    port = port_of(call.platform.settings, request)
+    handler = partial(enrolments.enrolment_create, body=body, port=port)
     return await mutate(call, "fleet.enrolment.create", handler)
 
 
@@ -91,3 +98,49 @@ async def node_unenrol(call: CallDep, node_id: Id, body: NodeUnenrol) -> Respons
     """Have a host cleaned and let go; refused while an allocation holds it."""
     handler = partial(agents.node_unenrol, node_id=node_id, body=body)
     return await mutate(call, "fleet.node.unenrol", handler)
+
+
+@router.get("/cleanings", operation_id="cleaning_list")
+async def cleaning_list(
+    call: CallDep,
+    node_id: Annotated[str | None, Query(max_length=64)] = None,
+    status: CleaningStatus | None = None,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Page[Cleaning]:
+    """List cleanings of nodes between tenants, newest first."""
+    query = cleanings.CleaningQuery(node_id, status, cursor, limit)
+    return await cleanings.cleaning_list(call, query)
+
+
+@router.get("/cleanings/{cleaning_id}", operation_id="cleaning_read")
+async def cleaning_read(call: CallDep, cleaning_id: Id) -> Cleaning:
+    """Read one cleaning with its steps."""
+    return await cleanings.cleaning_read(call, cleaning_id)
+
+
+@router.post(
+    "/cleanings/{cleaning_id}/confirm", operation_id="cleaning_confirm", response_model=Cleaning
+)
+async def cleaning_confirm(call: CallDep, cleaning_id: Id, body: CleaningConfirm) -> Response:
+    """Confirm that a machine was cleaned by hand."""
+    handler = partial(cleanings.cleaning_confirm, cleaning_id=cleaning_id, body=body)
+    return await mutate(call, "fleet.cleaning.confirm", handler)
+
+
+@router.post(
+    "/cleanings/{cleaning_id}/retry", operation_id="cleaning_retry", response_model=Cleaning
+)
+async def cleaning_retry(call: CallDep, cleaning_id: Id, body: CleaningRetry) -> Response:
+    """Try a cleaning that was set aside again."""
+    handler = partial(cleanings.cleaning_retry, cleaning_id=cleaning_id, body=body)
+    return await mutate(call, "fleet.cleaning.retry", handler)
+
+
+@router.post(
+    "/cleanings/{cleaning_id}/retire", operation_id="cleaning_retire", response_model=Cleaning
+)
+async def cleaning_retire(call: CallDep, cleaning_id: Id, body: CleaningRetire) -> Response:
+    """Give a node up: no tenant gets it again."""
+    handler = partial(cleanings.cleaning_retire, cleaning_id=cleaning_id, body=body)
+    return await mutate(call, "fleet.cleaning.retire", handler)

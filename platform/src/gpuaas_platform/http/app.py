@@ -41,12 +41,14 @@ from gpuaas_platform.fleet.routes import router as fleet_router
 from gpuaas_platform.fleet.task_routes import router as task_router
 from gpuaas_platform.http.console import console_mount
 from gpuaas_platform.http.description import ROOMS, SUMMARY, document_describe
-from gpuaas_platform.http.edge import Edge
+from gpuaas_platform.http.edge import Addresses, Edge
 from gpuaas_platform.http.errors import errors_install
 from gpuaas_platform.http.routing import route_index_install
 from gpuaas_platform.identity.life import identity_life
 from gpuaas_platform.identity.routes import router as identity_router
 from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.limits import OpenLimit
+from gpuaas_platform.kernel.public_url import public_base
 from gpuaas_platform.operate.life import operate_running
 from gpuaas_platform.operate.routes import router as operate_router
 from gpuaas_platform.operate.telemetry_routes import router as telemetry_router
@@ -161,4 +163,12 @@ def app_make(platform: Platform | None) -> FastAPI:
 
 def asgi_make(platform: Platform) -> ASGIApp:
     """The application behind the edge, as it is served."""
-    return Edge(app_make(platform), max_body_bytes=platform.settings.max_body_bytes)
+    settings = platform.settings
+    https = public_base(settings).startswith("https:")
+    addresses = Addresses(OpenLimit(settings.connections_per_address), settings.trusted_proxies)
+    return Edge(
+        app_make(platform),
+        max_body_bytes=settings.max_body_bytes,
+        https=https,
+        addresses=addresses,
+    )

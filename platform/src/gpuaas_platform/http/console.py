@@ -21,6 +21,8 @@ _POLICY: Final = "; ".join(
     )
 )
 _ENCODINGS: Final = (("br", ".br"), ("gzip", ".gz"))
+_NAME_BYTES: Final = 255
+_PATH_BYTES: Final = 2048  # with the folder before it, below what a path may have
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 
 
@@ -31,6 +33,8 @@ def console_mount(app: FastAPI, folder: Path) -> None:
     async def serve(request: Request, path: str = "") -> Response:
         if path.startswith("api/"):
             raise HTTPException(404, "There is no such route.")
+        if not _nameable(path):
+            raise HTTPException(404, "There is no such page.")
         file = (root / path).resolve()
         hashed = path.startswith("assets/")
         if not (path and file.is_relative_to(root) and file.is_file()):
@@ -41,6 +45,13 @@ def console_mount(app: FastAPI, folder: Path) -> None:
 
     for route in ("/", "/{path:path}"):
         app.add_api_route(route, serve, methods=["GET", "HEAD"], include_in_schema=False)
+
+
+def _nameable(path: str) -> bool:
+    """Whether a file could have this path: the operating system raises for any other."""
+    raw = path.encode(errors="surrogatepass")
+    short = len(raw) <= _PATH_BYTES and max(map(len, raw.split(b"/"))) <= _NAME_BYTES
+    return short and b"\0" not in raw
 
 
 def _file_response(request: Request, file: Path, *, hashed: bool) -> Response:

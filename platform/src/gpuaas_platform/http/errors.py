@@ -28,9 +28,9 @@ _BY_STATUS = {
 }
 
 
-def problem_response(error: PlatformError, correlation_id: str) -> Response:
-    """The answer for an error."""
-    problem = Problem(
+def problem_of(error: PlatformError, correlation_id: str) -> Problem:
+    """The document for an error."""
+    return Problem(
         title=error.kind.title,
         status=error.kind.status,
         detail=shapes_masked(error.detail),
@@ -41,6 +41,11 @@ def problem_response(error: PlatformError, correlation_id: str) -> Response:
         next_actions=list(error.kind.next_actions),
         context=error.context,
     )
+
+
+def problem_response(error: PlatformError, correlation_id: str) -> Response:
+    """The answer for an error."""
+    problem = problem_of(error, correlation_id)
     headers: dict[str, str] = {}
     if error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))

@@ -11,13 +11,13 @@ from typing import Final
 from gpuaas_contract.common import Page
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.identity import (
-    KeyStatus,
     PublicKeySet,
     ServiceAccount,
     ServiceAccountCreate,
     ServiceAccountKey,
     ServiceAccountKeyCreate,
     ServiceAccountKeyCreated,
+    ServiceAccountKeyStatus,
     ServiceAccountUpdate,
 )
 from gpuaas_contract.ids import Prefix
@@ -193,11 +193,11 @@ async def key_revoke(key_id: str, work: Work) -> Answer[ServiceAccountKey]:
 
 def key_of(row: Record, now: datetime) -> ServiceAccountKey:
     """A key as the contract shows it."""
-    status = KeyStatus.ACTIVE
+    status = ServiceAccountKeyStatus.ACTIVE
     if row["expires_at"] is not None and row["expires_at"] <= now:
-        status = KeyStatus.EXPIRED
+        status = ServiceAccountKeyStatus.EXPIRED
     if row["revoked_at"] is not None:
-        status = KeyStatus.REVOKED
+        status = ServiceAccountKeyStatus.REVOKED
     fields = {name: row[name] for name in ServiceAccountKey.model_fields if name != "status"}
     return ServiceAccountKey(**fields, status=status)
 
@@ -230,7 +230,7 @@ async def _predecessor_end(account_id: str, given: ServiceAccountKeyCreate, work
     old = await store.key_lock(work.conn, given.predecessor_id or "")
     if old is None or old["service_account_id"] != account_id:
         raise invalid("/predecessor_id", "is no key of this service account")
-    if key_of(old, work.now).status is not KeyStatus.ACTIVE:
+    if key_of(old, work.now).status is not ServiceAccountKeyStatus.ACTIVE:
         raise PlatformError(ErrorCode.STATE_CONFLICT, "The key to rotate has ended already.")
     await store.key_expire(
         work.conn, old["id"], work.now + timedelta(seconds=given.overlap_seconds)

@@ -23,7 +23,7 @@ from gpuaas_platform.identity.credentials import csrf_matches, secret_hash
 from gpuaas_platform.identity.parts import parts_of
 from gpuaas_platform.identity.rules import grants_narrowed, role_grants, role_permissions
 from gpuaas_platform.identity.store import tokens as store
-from gpuaas_platform.kernel.call import Platform
+from gpuaas_platform.kernel.call import Platform, source_of
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind, Grant, Place
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.problems import PlatformError
@@ -49,13 +49,13 @@ async def authenticate(platform: Platform, request: Request) -> Caller:
     resolver = platform.parts.get(f"{RESOLVER_PART}:{prefix}")
     if resolver is None:
         raise _nobody("The token is not known.")
-    caller: Caller = await resolver(platform, secret)
+    caller: Caller = await resolver(platform, secret, source_of(request))
     return caller
 
 
 def session_cookie_of(request: Request) -> str | None:
     """The session a browser sends; over HTTPS only the cookie that no other site could set."""
-    if request.url.scheme == "https":
+    if request.scope["scheme"] == "https":
         return request.cookies.get(SESSION_COOKIE)
     return request.cookies.get(SESSION_COOKIE) or request.cookies.get(LOOPBACK_SESSION_COOKIE)
 
@@ -117,14 +117,14 @@ def _caller(row: Record) -> Caller:
         place = PLATFORM if org_id is None else Place(org_id, project_id)
         grants += role_grants(role_permissions(role_name, permissions), place)
     held = tuple(grants)
-    if row["permissions"] is not None or row["narrow_org"] is not None:
-        narrow = None
-        if row["narrow_org"] is not None:
-            narrow = Place(row["narrow_org"], row["narrow_project"])
+    narrow = None
+    if row["narrow_org"] is not None:
+        narrow = Place(row["narrow_org"], row["narrow_project"])
+    if row["permissions"] is not None or narrow is not None:
         held = grants_narrowed(held, row["permissions"], narrow)
     home = PLATFORM if row["org_id"] is None else Place(row["org_id"], row["project_id"])
     if row["user_id"] is not None:
-        return Caller(CallerKind.USER, row["user_id"], home, held, row["id"])
+        return Caller(CallerKind.USER, row["user_id"], home, held, row["id"], narrow)
     return Caller(CallerKind.SERVICE_ACCOUNT, row["service_account_id"], home, held, row["id"])
 
 

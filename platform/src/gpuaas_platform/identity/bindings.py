@@ -192,12 +192,28 @@ async def _principal(given: RoleBindingCreate, place: Place, work: Work) -> str:
     ):
         return await _service_account(given.principal_id, place, work)
     if given.email is not None:
-        user = await people.user_by_email(work.conn, given.email)
-    else:
-        user = await people.user_read(work.conn, given.principal_id or "")
+        return await _person(given.email, place, work)
+    user = await people.user_read(work.conn, given.principal_id or "")
     if user is None or not await _known(user, place, work):
         raise invalid("/principal_id", "there is no such person here")
     user_id: str = user["id"]
+    return user_id
+
+
+async def _person(email: str, place: Place, work: Work) -> str:
+    """The account with an address: the tenant's own, else the one the caller may know of."""
+    known = [
+        user
+        for user in await people.users_by_email(work.conn, email)
+        if await _known(user, place, work)
+    ]
+    own = [user for user in known if user["org_id"] == place.org_id]
+    found = own or known
+    if not found:
+        raise invalid("/principal_id", "there is no such person here")
+    if len(found) > 1:
+        raise invalid("/email", "several accounts have this address; name one by principal_id")
+    user_id: str = found[0]["id"]
     return user_id
 
 

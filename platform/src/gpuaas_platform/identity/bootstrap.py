@@ -104,7 +104,7 @@ def password_from(file: Path) -> str:
 
 async def _make(wish: AdminWish, hashed: str | None, work: Work) -> Answer[AdminMade]:
     await access.admins_lock(work.conn)
-    user = await people.user_by_email(work.conn, wish.email)
+    user = await people.operator_by_email(work.conn, wish.email)
     if wish.only_if_none and await access.admins_count(work.conn):
         raise PlatformError(ErrorCode.CONFLICT, "There is an administrator already.")
     created = user is None
@@ -115,7 +115,9 @@ async def _make(wish: AdminWish, hashed: str | None, work: Work) -> Answer[Admin
         new = people.NewUser(work.new_id(Prefix.USER), None, wish.email, name, hashed, work.now)
         user = await people.user_insert(work.conn, new)
         if user is None:
-            raise PlatformError(ErrorCode.NAME_TAKEN, "Somebody uses this email address.")
+            raise PlatformError(
+                ErrorCode.NAME_TAKEN, "Another account of the platform has this email address."
+            )
         work.emit(Happened("identity.user.created", user["id"], PLATFORM, {"email": wish.email}))
     elif hashed is not None:
         await people.password_write(work.conn, user["id"], hashed)

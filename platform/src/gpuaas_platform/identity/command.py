@@ -73,7 +73,7 @@ async def _password(platform: Platform, arguments: argparse.Namespace) -> tuple[
     if arguments.generate_password:
         return secrets.token_urlsafe(18), True
     async with platform.db.connection() as conn:
-        if await people.user_by_email(conn, arguments.email) is not None:
+        if await people.operator_by_email(conn, arguments.email) is not None:
             return None, False
     if not sys.stdin.isatty():
         raise PlatformError(

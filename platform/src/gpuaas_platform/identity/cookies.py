@@ -13,15 +13,19 @@ from gpuaas_contract.identity import (
     DEVICE_COOKIE,
     LOOPBACK_DEVICE_COOKIE,
     LOOPBACK_OIDC_COOKIE,
+    LOOPBACK_PENDING_COOKIE,
     LOOPBACK_SESSION_COOKIE,
     OIDC_COOKIE,
+    PENDING_COOKIE,
     SESSION_COOKIE,
 )
 from gpuaas_platform.identity.credentials import csrf_token
 from gpuaas_platform.identity.known_devices import DEVICE_SECONDS
+from gpuaas_platform.identity.passkeys import Site, site_of
 from gpuaas_platform.identity.sessions import SessionBegun
 from gpuaas_platform.kernel.call import Platform, source_of
 from gpuaas_platform.kernel.problems import PlatformError
+from gpuaas_platform.kernel.public_url import public_base
 
 _LOOPBACK = ("127.", "::1", "local", "testclient")
 
@@ -29,7 +33,7 @@ _LOOPBACK = ("127.", "::1", "local", "testclient")
 def browser_secure(platform: Platform, request: Request) -> bool:
     """Whether the browser speaks HTTPS; refuses plain HTTP from another machine."""
     public = platform.settings.public_url
-    if request.url.scheme == "https" or (public is not None and public.startswith("https:")):
+    if request.scope["scheme"] == "https" or (public is not None and public.startswith("https:")):
         return True
     if not source_of(request).startswith(_LOOPBACK):
         raise PlatformError(
@@ -38,13 +42,6 @@ def browser_secure(platform: Platform, request: Request) -> bool:
             " GPUAAS_PUBLIC_URL.",
         )
     return False
-
-
-def base_url(platform: Platform, request: Request) -> str:
-    """Where a browser finds this platform: its public address, or the one it was asked at."""
-    public = platform.settings.public_url
-    base = public if public is not None else f"{request.url.scheme}://{request.url.netloc}"
-    return base.rstrip("/")
 
 
 def same_site_require(request: Request) -> None:
@@ -106,6 +103,23 @@ def flow_cookie_of(request: Request, *, secure: bool) -> str | None:
     return request.cookies.get(_flow_name(secure=secure))
 
 
+def pending_cookie_set(response: Response, secret: str, seconds: int, *, secure: bool) -> None:
+    """Let the browser hold the sign-in that waits for the person; no seconds take it away."""
+    response.set_cookie(
+        _pending_name(secure=secure), secret, max_age=seconds, path="/", secure=secure,
+        httponly=True, samesite="lax",
+    )  # fmt: skip
+
+
+def pending_cookie_of(request: Request, *, secure: bool) -> str | None:
+    """The sign-in that waits for the person at this browser."""
+    return request.cookies.get(_pending_name(secure=secure))
+
+
+def _pending_name(*, secure: bool) -> str:
+    return PENDING_COOKIE if secure else LOOPBACK_PENDING_COOKIE
+
+
 def _flow_name(*, secure: bool) -> str:
     return OIDC_COOKIE if secure else LOOPBACK_OIDC_COOKIE
 
@@ -115,3 +129,13 @@ def session_cookies_clear(response: Response, *, secure: bool) -> None:
     name = SESSION_COOKIE if secure else LOOPBACK_SESSION_COOKIE
     response.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="lax")
     response.delete_cookie(CSRF_COOKIE, path="/", secure=secure, samesite="lax")
+
+
+def site_visited(platform: Platform, request: Request) -> Site:
+    """The site passkeys are bound to: the public address, or the one the browser is at.
+
+    A false Host header gains nothing here: a passkey signs only for the site it was made at, and
+    the browser, not the caller, says which that is.
+    """
+    own = f"{request.url.scheme}://{request.url.netloc}"
+    return site_of(public_base(platform.settings) or own)

@@ -36,9 +36,10 @@ from gpuaas_platform.identity.throttle import device_begins, device_fetched, gue
 from gpuaas_platform.identity.tokens import personal_issue, token_seconds
 from gpuaas_platform.identity.users import admitted
 from gpuaas_platform.kernel.call import Call
-from gpuaas_platform.kernel.caller import Caller, CallerKind
+from gpuaas_platform.kernel.caller import Caller, CallerKind, Place
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.problems import PlatformError, not_found
+from gpuaas_platform.kernel.public_url import public_base
 from gpuaas_platform.kernel.work import Answer, Target, Work, mutate
 
 _CREATE: Final = "identity.device_sign_in.create"
@@ -51,12 +52,12 @@ _PAGE: Final = "/device"
 _FAIR: Final = 256 - 256 % len(CODE_LETTERS)
 
 
-async def device_create(call: Call, given: DeviceSignInCreate, base_url: str) -> Response:
+async def device_create(call: Call, given: DeviceSignInCreate) -> Response:
     """Begin a sign-in for a terminal; anybody may, so an address may not begin many."""
     await device_begins(call)
     # Whoever repeats this gets another code; an answer is not kept for nobody in particular.
     once = replace(call, idempotency_key=None)
-    return await mutate(once, _CREATE, partial(_begin, given, base_url))
+    return await mutate(once, _CREATE, partial(_begin, given))
 
 
 async def device_read(call: Call, user_code: str) -> DeviceSignIn:
@@ -95,7 +96,7 @@ async def device_redeem(call: Call, given: DeviceSignInRedeem) -> Response | Dev
     return await mutate(person, _REDEEM, partial(_redeem, hashed))
 
 
-async def _begin(given: DeviceSignInCreate, base_url: str, work: Work) -> Answer[DeviceSignInBegun]:
+async def _begin(given: DeviceSignInCreate, work: Work) -> Answer[DeviceSignInBegun]:
     clock = work.call.platform.clock
     secret = secret_make(DEVICE_SECRET_PREFIX, clock.randomness(SECRET_BYTES))
     code = _code_make(clock.randomness(8 * CODE_LENGTH))
@@ -112,11 +113,12 @@ async def _begin(given: DeviceSignInCreate, base_url: str, work: Work) -> Answer
     await store.device_insert(work.conn, new)
     work.audit(Target("device_sign_in", new.id, detail={"name": given.name}))
     shown = _shown(code)
+    base = public_base(work.call.platform.settings)
     begun = DeviceSignInBegun(
         id=new.id,
         secret=secret,
         user_code=shown,
-        verification_url=f"{base_url}{_PAGE}?{urlencode({'code': shown})}",
+        verification_url=f"{base}{_PAGE}?{urlencode({'code': shown})}",
         interval_seconds=_INTERVAL_SECONDS,
         expires_at=new.expires_at,
     )
@@ -137,7 +139,8 @@ async def _decide(user_code: str, given: DeviceSignInDecision, work: Work) -> An
             f"This sign-in is {before.status}; begin another one at the terminal.",
         )
     status = DeviceSignInStatus.APPROVED if given.approve else DeviceSignInStatus.DENIED
-    await store.device_write(work.conn, row["id"], status, caller.id)
+    within = None if caller.within is None else caller.within.org_id
+    await store.device_write(work.conn, row["id"], status, caller.id, within)
     after = before.model_copy(update={"status": status})
     detail = {"name": row["name"], "source": row["source"], "approved": given.approve}
     work.audit(
@@ -156,7 +159,8 @@ async def _redeem(hashed: bytes, work: Work) -> Answer[DeviceSignInAnswer]:
     await store.device_write(work.conn, row["id"], DeviceSignInStatus.REDEEMED, user["id"])
     await device_fetched(work.call, work.conn)
     wanted = PersonalTokenCreate(name=row["name"], expires_in_seconds=row["token_seconds"])
-    token = await personal_issue(wanted, None, work)
+    within = None if row["org_id"] is None else Place(row["org_id"])
+    token = await personal_issue(wanted, within, work)
     work.audit(Target("device_sign_in", row["id"], home_of(user), detail={"token_id": token.id}))
     answer = DeviceSignInAnswer(status=DeviceSignInStatus.APPROVED, token=token)
     return Answer(answer, secret=True)

@@ -15,26 +15,31 @@ from gpuaas_platform.identity.bindings import binding_make, binding_remove
 from gpuaas_platform.identity.places import scope_place
 from gpuaas_platform.identity.roles import KnownRole, role_find
 from gpuaas_platform.identity.rules import hold_require, role_permissions, scope_of
-from gpuaas_platform.identity.store import access
+from gpuaas_platform.identity.store import access, federation
 from gpuaas_platform.identity.store import groups as store
 from gpuaas_platform.kernel.call import Call
+from gpuaas_platform.kernel.caller import Place
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
-from gpuaas_platform.kernel.problems import PlatformError, not_found
+from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
 from gpuaas_platform.kernel.work import Answer, Happened, Target, Work
 
 
 async def mapping_create(given: GroupMappingCreate, work: Work) -> Answer[GroupMapping]:
     """Let a group carry a role, from everybody's next sign-in on."""
-    issuer = work.call.platform.settings.oidc_issuer
     place = await scope_place(work.conn, given.scope)
     work.require(Permission.BINDING_MANAGE, place)
-    if issuer is None:
-        raise PlatformError(ErrorCode.CONFLICT, "No identity provider is configured.")
+    issuer = await _issuer(given.provider_id, place, work)
     role = await role_find(work.conn, given.role, place)
     hold_require(work.call.caller, role.permissions, place)
     new = store.NewMapping(
-        work.new_id(Prefix.GROUP_MAPPING), issuer, given.group, role.ref, place, work.now
+        work.new_id(Prefix.GROUP_MAPPING),
+        issuer,
+        given.group,
+        role.ref,
+        place,
+        work.now,
+        given.provider_id,
     )
     row = await store.mapping_insert(work.conn, new)
     if row is None:
@@ -64,21 +69,30 @@ async def mapping_delete(mapping_id: str, work: Work) -> Answer[GroupMapping]:
     place = access.place_of(row)
     work.require(Permission.BINDING_MANAGE, place)
     hold_require(work.call.caller, role_permissions(row["role_name"], row["permissions"]), place)
-    mapping = _mapping(row)
-    work.audit(Target("group_mapping", mapping_id, place, before=mapping))
-    await _bindings_remove(await store.followers(work.conn, mapping_id), work)
-    await store.mapping_delete(work.conn, mapping_id)
-    work.emit(Happened("identity.group_mapping.deleted", mapping_id, place, _told(mapping)))
+    await mapping_remove(mapping_id, work)
     return Answer(None, 204)
 
 
-async def groups_apply(user_id: str, mappings: list[Record], work: Work) -> None:
-    """Make a person's group bindings what their groups say now, no more and no less."""
-    held = {
-        row["mapping_id"]: row["id"]
-        for row in await access.bindings_of(work.conn, user_id)
-        if row["source"] == "group"
-    }
+async def mapping_remove(mapping_id: str, work: Work) -> None:
+    """Remove a mapping that was allowed to go, with every binding that follows it."""
+    row = await store.mapping_lock(work.conn, mapping_id)
+    if row is None:
+        raise not_found("group mapping", mapping_id)
+    mapping, place = _mapping(row), access.place_of(row)
+    work.audit(
+        Target("group_mapping", mapping_id, place, before=mapping),
+        action="identity.group_mapping.delete",
+    )
+    await _bindings_remove(await store.followers(work.conn, mapping_id), work)
+    await store.mapping_delete(work.conn, mapping_id)
+    work.emit(Happened("identity.group_mapping.deleted", mapping_id, place, _told(mapping)))
+
+
+async def groups_apply(
+    user_id: str, provider_id: str | None, mappings: list[Record], work: Work
+) -> None:
+    """Make the bindings by groups of one provider what those groups say now."""
+    held = await store.bindings_followed(work.conn, user_id, provider_id)
     wanted = {row["id"]: row for row in mappings}
     await _bindings_remove([held[gone] for gone in held if gone not in wanted], work)
     for mapping_id, row in wanted.items():
@@ -99,6 +113,19 @@ async def groups_apply(user_id: str, mappings: list[Record], work: Work) -> None
         await binding_make(new, KnownRole(ref, row["role_title"], keys), work)
 
 
+async def _issuer(provider_id: str | None, place: Place, work: Work) -> str:
+    """The issuer of the provider whose group is mapped: the operator's, or one of the tenant."""
+    if provider_id is None:
+        issuer = work.call.platform.settings.oidc_issuer
+        if issuer is None:
+            raise PlatformError(ErrorCode.CONFLICT, "No identity provider is configured.")
+        return issuer
+    row = await federation.provider_lock(work.conn, provider_id)
+    if row is None or row["org_id"] != place.org_id:
+        raise invalid("/provider_id", "is no identity provider of the scope's tenant")
+    return str(row["issuer"])
+
+
 async def _bindings_remove(binding_ids: Iterable[str], work: Work) -> None:
     for binding_id in binding_ids:
         row = await access.binding_read(work.conn, binding_id)
@@ -110,6 +137,7 @@ def _mapping(row: Record) -> GroupMapping:
     return GroupMapping(
         id=row["id"],
         issuer=row["issuer"],
+        provider_id=row["provider_id"],
         group=row["group_name"],
         role=row["role_name"] or row["role_id"],
         role_name=row["role_title"],

@@ -5,6 +5,7 @@ guesses from elsewhere, also from the same address, do not slow it down.
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -39,10 +40,10 @@ async def device_cookie_make(
 
 
 async def device_known(
-    platform: Platform, cookie: str | None, user_id: str | None
+    platform: Platform, cookie: str | None, user_ids: Collection[str]
 ) -> KnownDevice | None:
-    """The device a cookie names, where it is this person's and its time has not run out."""
-    if cookie is None or user_id is None:
+    """The device a cookie names, where it is one of these people's and its time has not run out."""
+    if cookie is None or not user_ids:
         return None
     try:
         sealed = bytes_of(cookie)
@@ -50,6 +51,6 @@ async def device_known(
     except (KeyringError, ValueError):
         return None
     device_id, owner, until = json.loads(plain)
-    if owner != user_id or until <= platform.clock.now().timestamp():
+    if owner not in user_ids or until <= platform.clock.now().timestamp():
         return None
-    return KnownDevice(device_id, user_id)
+    return KnownDevice(device_id, owner)

@@ -5,6 +5,7 @@ knows nothing of users or roles.
 """
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,7 @@ from joserfc.jwk import KeySet
 
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_platform.identity.oidc_flow import Flow
+from gpuaas_platform.kernel.outbound import TargetUnreachable
 from gpuaas_platform.kernel.problems import PlatformError, Unavailable
 from gpuaas_platform.kernel.settings import Settings
 
@@ -32,6 +34,7 @@ _METADATA_AGE: Final = timedelta(hours=1)
 _REFETCH_EVERY: Final = timedelta(seconds=5)
 _ANSWER_BYTES: Final = 1_000_000
 _ERROR_CODE_MAX: Final = 40
+_ASKED_SECONDS: Final = 20.0
 
 
 class TokenRefused(Exception):
@@ -59,26 +62,61 @@ class _Metadata:
     post_secret: bool
 
 
+@dataclass(frozen=True, repr=False)
+class ProviderConfig:
+    """What is known of a provider beforehand. `id` and `org_id` where it is a tenant's."""
+
+    issuer: str
+    name: str
+    client_id: str
+    client_secret: str | None
+    scopes: str
+    groups_claim: str
+    create_users: bool
+    trust_email: bool
+    id: str | None = None
+    org_id: str | None = None
+
+
+def operator_config(settings: Settings) -> ProviderConfig:
+    """The operator's provider, which the settings name."""
+    if settings.oidc_issuer is None or settings.oidc_client_id is None:
+        raise PlatformError(
+            ErrorCode.INVALID_REQUEST, "GPUAAS_OIDC_ISSUER needs GPUAAS_OIDC_CLIENT_ID."
+        )
+    return ProviderConfig(
+        issuer=settings.oidc_issuer,
+        name=settings.oidc_name,
+        client_id=settings.oidc_client_id,
+        client_secret=_secret(settings.oidc_client_secret_file),
+        scopes=settings.oidc_scopes,
+        groups_claim=settings.oidc_groups_claim,
+        create_users=settings.oidc_create_users,
+        trust_email=settings.oidc_trust_email,
+    )
+
+
 class Provider:
     """A configured provider; asks it for its endpoints and keys when they are first needed."""
 
-    def __init__(self, settings: Settings, http: httpx2.AsyncClient) -> None:
-        if settings.oidc_issuer is None or settings.oidc_client_id is None:
-            raise PlatformError(
-                ErrorCode.INVALID_REQUEST, "GPUAAS_OIDC_ISSUER needs GPUAAS_OIDC_CLIENT_ID."
-            )
-        _secure_require(settings.oidc_issuer)
-        self.issuer = settings.oidc_issuer
-        self.name = settings.oidc_name
-        self._client_id = settings.oidc_client_id
-        self._client_secret = _secret(settings.oidc_client_secret_file)
-        self._scopes = settings.oidc_scopes
-        self._groups_claim = settings.oidc_groups_claim
+    def __init__(self, config: ProviderConfig, http: httpx2.AsyncClient) -> None:
+        _secure_require(config.issuer)
+        self.config = config
+        self.issuer = config.issuer
+        self.name = config.name
+        self._client_id = config.client_id
+        self._client_secret = config.client_secret
+        self._scopes = config.scopes
+        self._groups_claim = config.groups_claim
         self._http = http
         self._lock = asyncio.Lock()
         self._metadata: tuple[_Metadata, datetime] | None = None
         self._keys: tuple[KeySet, datetime] | None = None
         self._refetched_at: datetime | None = None
+
+    async def check(self, now: datetime) -> None:
+        """Read its description and its keys; raises where a sign-in would fail on them."""
+        await self._keys_with(None, now)
 
     async def authorization_url(self, flow: Flow, redirect_uri: str, now: datetime) -> str:
         """Where to send the browser."""
@@ -197,20 +235,30 @@ class Provider:
             )
         except KeyError as error:
             raise TokenRefused(f"the provider's description lacks {error}") from error
+        for where in (made.authorization_endpoint, made.token_endpoint, made.jwks_uri):
+            if not _secure(where):
+                raise TokenRefused("the provider's description names an address without https")
         self._metadata = made, now
         return made
 
     async def _asked(self, method: str, url: str, **how: Any) -> dict[str, Any]:  # noqa: ANN401 - the client's options
         """The JSON object the provider answers with."""
-        _secure_require(url)
+        if not _secure(url):
+            raise TokenRefused("an address of the provider is without https")
         try:
-            answer = await self._http.request(method, url, **how)
-        except httpx2.HTTPError as error:
+            async with (
+                asyncio.timeout(_ASKED_SECONDS),
+                self._http.stream(method, url, **how) as answer,
+            ):
+                body = await _body(answer)
+        except (httpx2.HTTPError, TargetUnreachable, OSError) as error:
             _log.warning("oidc_provider_silent", url=url, error=type(error).__name__)
             raise Unavailable("The identity provider") from error
+        except (httpx2.InvalidURL, UnicodeError) as error:
+            raise TokenRefused("an address of the provider cannot be") from error
         if answer.status_code >= 500:
             raise Unavailable("The identity provider")
-        found = _object(answer)
+        found = _object(answer, body)
         if answer.status_code != 200:
             code = str(found.get("error", ""))[:_ERROR_CODE_MAX]
             raise TokenRefused(f"the provider answered {answer.status_code} {code}")
@@ -235,11 +283,19 @@ class Provider:
         )
 
 
-def _object(answer: httpx2.Response) -> dict[str, Any]:
-    if len(answer.content) > _ANSWER_BYTES:
-        raise TokenRefused("the provider's answer is too long")
+async def _body(answer: httpx2.Response) -> bytes:
+    """The answer's body; a provider may be a tenant's, so no more is read than is needed."""
+    body = b""
+    async for part in answer.aiter_bytes():
+        body += part
+        if len(body) > _ANSWER_BYTES:
+            raise TokenRefused("the provider's answer is too long")
+    return body
+
+
+def _object(answer: httpx2.Response, body: bytes) -> dict[str, Any]:
     try:
-        found = answer.json()
+        found = json.loads(body)
     except ValueError as error:
         raise TokenRefused(f"the provider answered {answer.status_code} and no JSON") from error
     if not isinstance(found, dict):
@@ -256,13 +312,19 @@ def _secret(file: Path | None) -> str | None:
     return None if file is None else file.read_text().strip()
 
 
-def _secure_require(url: str) -> None:
+def _secure_require(issuer: str) -> None:
+    if not _secure(issuer):
+        raise PlatformError(
+            ErrorCode.INVALID_REQUEST, "The address of an identity provider begins with https://."
+        )
+
+
+def _secure(url: str) -> bool:
     """Only HTTPS, but for a provider on this machine."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
     if parts.scheme == "https":
-        return
-    if parts.scheme == "http" and parts.hostname in {"127.0.0.1", "::1", "localhost"}:
-        return
-    raise PlatformError(
-        ErrorCode.INVALID_REQUEST, "The identity provider is spoken to over HTTPS only."
-    )
+        return True
+    return parts.scheme == "http" and parts.hostname in {"127.0.0.1", "::1", "localhost"}

@@ -22,11 +22,12 @@ class Flow:
 
     secret: str
     return_to: str
+    provider_id: str = ""  # of a tenant's provider
 
     @property
     def state(self) -> str:
-        """Comes back with the answer, and shows that this browser asked."""
-        return self._derived("state")
+        """Comes back with the answer, and shows that this browser asked this provider."""
+        return self._derived(f"state:{self.provider_id}" if self.provider_id else "state")
 
     @property
     def nonce(self) -> str:
@@ -46,27 +47,29 @@ class Flow:
     @property
     def cookie(self) -> str:
         """What the browser keeps."""
-        return f"{self.secret}.{_text(self.return_to.encode())}"
+        kept = f"{self.secret}.{_text(self.return_to.encode())}"
+        return f"{kept}.{self.provider_id}" if self.provider_id else kept
 
     def _derived(self, purpose: str) -> str:
         return _text(hmac.digest(self.secret.encode(), purpose.encode(), "sha256"))
 
 
-def flow_begin(randomness: bytes, return_to: str) -> Flow:
+def flow_begin(randomness: bytes, return_to: str, provider_id: str = "") -> Flow:
     """A new sign-in that ends at a page of ours."""
-    return Flow(_text(randomness), path_local(return_to))
+    return Flow(_text(randomness), path_local(return_to), provider_id)
 
 
 def flow_resume(cookie: str | None, state: str | None) -> Flow | None:
     """The sign-in this browser began, if this is its answer."""
-    secret, _, path = (cookie or "").partition(".")
+    secret, _, rest = (cookie or "").partition(".")
+    path, _, provider_id = rest.partition(".")
     if not secret or state is None:
         return None
     try:
         return_to = base64.urlsafe_b64decode(path + "=" * (-len(path) % 4)).decode()
     except ValueError:
         return None
-    flow = Flow(secret, path_local(return_to))
+    flow = Flow(secret, path_local(return_to), provider_id)
     return flow if hmac.compare_digest(flow.state.encode(), state.encode()) else None
 
 

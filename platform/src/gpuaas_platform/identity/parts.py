@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
+from gpuaas_platform.identity.dns import TxtResolver
 from gpuaas_platform.identity.oidc import Provider
 from gpuaas_platform.identity.passwords import Passwords
+from gpuaas_platform.identity.providers import Providers
 from gpuaas_platform.identity.resolving import Resolver
 from gpuaas_platform.kernel.call import Platform
 
@@ -13,11 +15,31 @@ _PART: Final = "identity"
 
 @dataclass(frozen=True)
 class Parts:
-    """The password hasher, who looks tokens up, and the OIDC provider where one is configured."""
+    """The password hasher, who looks tokens up, the operator's provider where one is configured,
+    tenants' providers, and who looks up the records that prove domains.
+    """
 
     passwords: Passwords
     tokens: Resolver
     provider: Provider | None = None
+    providers: Providers | None = None
+    resolver: TxtResolver | None = None
+
+
+def providers_of(platform: Platform) -> Providers:
+    """Tenants' providers, in a process that serves."""
+    providers = parts_of(platform).providers
+    if providers is None:
+        raise RuntimeError("this process serves nobody: it has no providers")
+    return providers
+
+
+def dns_of(platform: Platform) -> TxtResolver:
+    """Who looks up records of domains, in a process that serves."""
+    resolver = parts_of(platform).resolver
+    if resolver is None:
+        raise RuntimeError("this process serves nobody: it has no resolver")
+    return resolver
 
 
 def parts_keep(platform: Platform, parts: Parts) -> None:

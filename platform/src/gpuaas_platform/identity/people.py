@@ -18,17 +18,27 @@ from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.work import Happened, Work
 
+_SEES_ROLES = (Permission.BINDING_READ, Permission.OPERATION_CONTROL)
+"""Either of them shows everybody's roles: administrators and auditors, and apps' controllers."""
+
 
 async def person_list(call: Call, project_id: str, cursor: str | None, limit: int) -> Page[Person]:
-    """People with a role in the project or its tenant, by their number on machines."""
+    """People with a role in the project or its tenant, by their number on machines.
+
+    What each of them may do is for those who may read role bindings, for apps, which make accounts
+    by it, and for the person.
+    """
     after = cursor_decode(cursor) or "0"
     if not after.isdigit() or len(after) > 9:
         raise PlatformError(ErrorCode.INVALID_CURSOR, "The cursor was not made by this list.")
     wanted = store.PersonFilter(project_id, call.platform.clock.now(), int(after), limit + 1)
     async with call.db.connection() as conn:
-        call.caller.require(Permission.PERSON_READ, await project_place(conn, project_id))
+        place = await project_place(conn, project_id)
+        call.caller.require(Permission.PERSON_READ, place)
         rows = await store.project_people(conn, wanted)
-    return page_of([_person(row) for row in rows], limit, lambda person: str(person.posix_uid))
+    everybody = any(call.caller.allows(one, place) for one in _SEES_ROLES)
+    people = [_person(row, shown=everybody or row["id"] == call.caller.id) for row in rows]
+    return page_of(people, limit, lambda person: str(person.posix_uid))
 
 
 async def person_changed(user_id: str, active: bool, work: Work) -> None:
@@ -38,7 +48,7 @@ async def person_changed(user_id: str, active: bool, work: Work) -> None:
         work.emit(Happened("identity.person.changed", user_id, place, {"active": active}))
 
 
-def _person(row: Record) -> Person:
+def _person(row: Record, *, shown: bool) -> Person:
     keys = [role_permissions(name, custom) for name, _, custom in row["held"]]
     return Person(
         user_id=row["id"],
@@ -47,6 +57,6 @@ def _person(row: Record) -> Person:
         posix_name=row["posix_name"],
         posix_uid=row["posix_uid"],
         active=row["active"],
-        roles=[name or role_id for name, role_id, _ in row["held"]],
-        permissions=sorted(frozenset().union(*keys)),
+        roles=[name or role_id for name, role_id, _ in row["held"]] if shown else None,
+        permissions=sorted(frozenset().union(*keys)) if shown else None,
     )

@@ -4,7 +4,7 @@ A factor is asked for after a right password. People who come through an identit
 themselves there. A change of factors needs a session and the present password.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -52,11 +52,11 @@ from gpuaas_platform.identity.revocation import (
 from gpuaas_platform.identity.rules import Escalation
 from gpuaas_platform.identity.store import people, tokens
 from gpuaas_platform.identity.store import second_factors as store
-from gpuaas_platform.identity.throttle import Attempt, attempt_succeeded, guess_begins, guessed
+from gpuaas_platform.identity.throttle import guess_begins, guessed
 from gpuaas_platform.identity.users import own_password_require, stand_in_for
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.clock import Clock
-from gpuaas_platform.kernel.database import Record
+from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.keyring import Keyring, keyring_of
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, invalid, not_found
@@ -73,6 +73,9 @@ _FACTORS_AT_MOST: Final = 10
 _CODES: Final = 10
 _CODE_LETTERS: Final = 16
 _FAIR: Final = 256 - 256 % len(CODE_LETTERS)
+
+
+Uncount = Callable[[Connection], Awaitable[None]]
 
 
 class CodeRefused(PlatformError):
@@ -122,13 +125,13 @@ async def factor_confirm(
 
 
 async def challenge_create(
-    user: Record, attempt: Attempt, site: Site, work: Work
+    user: Record, uncount: Uncount, site: Site, work: Work
 ) -> Answer[PasskeyChallenge]:
     """What a person's passkey is to sign, once their password was right."""
     known = await store.passkeys_of(work.conn, user["id"])
     if not known:
         raise PlatformError(ErrorCode.CONFLICT, "The account has no passkey.")
-    await attempt_succeeded(attempt, work.conn)
+    await uncount(work.conn)
     challenge = work.call.platform.clock.randomness(CHALLENGE_BYTES)
     await store.challenge_insert(work.conn, challenge, user["id"], work.now + _CHALLENGE_LIFE)
     work.audit(Target("user", user["id"], home_of(user)))

@@ -3,6 +3,8 @@
 The session's secret goes into a cookie (`cookies.py`); it is in no body, log, event or audit row.
 """
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -13,6 +15,7 @@ from fastapi import Response
 from gpuaas_contract.common import Model, Page
 from gpuaas_contract.credentials import Session
 from gpuaas_contract.errors import ErrorCode
+from gpuaas_contract.federation import SignInAccount, SignInChoice
 from gpuaas_contract.identity import SESSION_PREFIX, SignIn
 from gpuaas_contract.ids import Prefix
 from gpuaas_platform.identity.credentials import SECRET_BYTES, secret_hash, secret_make
@@ -38,13 +41,14 @@ from gpuaas_platform.identity.throttle import (
     attempt_begin,
     attempt_failed,
     attempt_of,
+    attempt_returned,
     attempt_succeeded,
     code_attempt_begin,
     code_succeeded,
 )
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind
-from gpuaas_platform.kernel.database import Record
+from gpuaas_platform.kernel.database import Connection, Record
 from gpuaas_platform.kernel.keyring import keyring_of
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
 from gpuaas_platform.kernel.problems import PlatformError, not_found
@@ -52,6 +56,7 @@ from gpuaas_platform.kernel.work import Answer, Happened, Target, Work, mutate, 
 
 SESSION_CREATE: Final = "identity.session.create"
 _KIND: Final = "session"
+_ACCOUNTS_TRIED: Final = 8
 
 
 class SessionBegun(Model):
@@ -63,20 +68,6 @@ class SessionBegun(Model):
 
 
 @dataclass(frozen=True)
-class Proof:
-    """A right password: the hash it matches, that hash in today's form, what is sent beside it.
-
-    With the cookie for the browser.
-    """
-
-    attempt: Attempt
-    stored: str
-    rehashed: str | None
-    factor: FactorProof
-    device: str
-
-
-@dataclass(frozen=True)
 class Visit:
     """The browser that signs in: what it holds since an earlier time, and the site it is at."""
 
@@ -84,88 +75,168 @@ class Visit:
     site: Site
 
 
-async def session_create(call: Call, given: SignIn, visit: Visit) -> Response:
-    """Check who signs in and begin a session; the answer holds a `SessionBegun`."""
-    user, attempt = await _password_require(call, given, visit)
-    await _factor_begin(call, user["id"], given, attempt)
+@dataclass(frozen=True)
+class Entrance:
+    """Accounts whose password was sent, of people who are let in."""
+
+    attempt: Attempt
+    users: list[Record]
+    # The password of one account frees no guesses at another one with the same address.
+    all_right: bool
+
+    async def over(self, conn: Connection) -> None:
+        """Uncount the attempt: the password was right."""
+        await (attempt_succeeded if self.all_right else attempt_returned)(self.attempt, conn)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A right password: the hash it matches, that hash in today's form, what is sent beside it.
+
+    With the cookie for the browser.
+    """
+
+    entrance: Entrance
+    stored: str
+    rehashed: str | None
+    factor: FactorProof
+    device: str
+
+
+async def session_create(call: Call, given: SignIn, visit: Visit) -> Response | SignInChoice:
+    """Check who signs in and begin a session; the answer holds a `SessionBegun`.
+
+    An address may have accounts in several tenants. Which ones is told only to who knows the
+    password of more than one of them, and then as a choice.
+    """
+    entrance = await _password_require(call, given, visit)
+    if len(entrance.users) > 1:
+        return await _choice(call, entrance)
+    user, attempt = entrance.users[0], entrance.attempt
+    await _factor_begin(call, given, entrance)
     passwords = parts_of(call.platform).passwords
-    stored = user["password_hash"]
+    stored: str = user["password_hash"]
     rehashed = await passwords.hash(given.password) if passwords.outdated(stored) else None
     keyring = await keyring_of(call.platform)
     cookie = await device_cookie_make(call.platform, user["id"], attempt.device)
     factor = FactorProof(given.code, given.passkey, keyring, visit.site)
-    proof = Proof(attempt, stored, rehashed, factor, cookie)
+    proof = Proof(entrance, stored, rehashed, factor, cookie)
     person = replace(call, caller=Caller(CallerKind.USER, user["id"], home_of(user), ()))
     try:
         return await mutate(person, SESSION_CREATE, partial(_password_session, proof))
     except CodeRefused as refused:
-        raise await password_refused(call, user, attempt, refused) from refused
+        await password_refused(call, [user], attempt, "second_factor")
+        raise refused from None
 
 
-async def passkey_challenge_create(call: Call, given: SignIn, visit: Visit) -> Response:
+async def passkey_challenge_create(
+    call: Call, given: SignIn, visit: Visit
+) -> Response | SignInChoice:
     """What a passkey is to sign, for whoever knows the password; another one at each asking."""
-    user, attempt = await _password_require(call, given, visit)
+    entrance = await _password_require(call, given, visit)
+    if len(entrance.users) > 1:
+        return await _choice(call, entrance)
+    user = entrance.users[0]
     caller = Caller(CallerKind.USER, user["id"], home_of(user), ())
     person = replace(call, caller=caller, idempotency_key=None)
-    handler = partial(challenge_create, user, attempt, visit.site)
+    handler = partial(challenge_create, user, entrance.over, visit.site)
     return await mutate(person, "identity.passkey_challenge.create", handler)
 
 
-async def _password_require(call: Call, given: SignIn, visit: Visit) -> tuple[Record, Attempt]:
-    """Pass a right password of a person who is let in, unless its origin has to wait."""
+async def _choice(call: Call, entrance: Entrance) -> SignInChoice:
     async with call.db.connection() as conn:
-        user = await people.user_by_email(conn, given.email)
-    user_id = None if user is None else user["id"]
-    device = await device_known(call.platform, visit.device_cookie, user_id)
+        await attempt_returned(entrance.attempt, conn)
+    return SignInChoice(accounts=[account_offered(user) for user in entrance.users])
+
+
+async def _password_require(call: Call, given: SignIn, visit: Visit) -> Entrance:
+    """Pass a right password of people who are let in, unless its origin has to wait."""
+    async with call.db.connection() as conn:
+        users = await people.users_by_email(conn, given.email)
+        most = await people.passwords_at_one_address(conn)
+    ids = {user["id"] for user in users}
+    device = await device_known(call.platform, visit.device_cookie, ids)
     attempt = attempt_of(call, given.email, device)
     await attempt_begin(call, attempt)
-    stored = None if user is None else user["password_hash"]
-    right = await parts_of(call.platform).passwords.verify(stored, given.password)
-    if user is None or stored is None or not right or not _admitted(user):
-        raise await password_refused(call, user, attempt)
-    return user, attempt
+    right = await _accounts_right(call, given, users, most)
+    inside = [user for user in right if _admitted(user)]
+    if not inside:
+        raise await password_refused(call, right or users, attempt)
+    all_right = len(right) == sum(one["password_hash"] is not None for one in users)
+    return Entrance(attempt, inside, all_right)
+
+
+async def _accounts_right(
+    call: Call, given: SignIn, users: list[Record], most: int
+) -> list[Record]:
+    """The accounts of an address whose password this is.
+
+    As many passwords are checked for every address as for the one with the most accounts in the
+    installation: the time taken does not tell how many an address has. An address in more tenants
+    than `_ACCOUNTS_TRIED` is tried in those it signed in to last.
+    """
+    passwords = parts_of(call.platform).passwords
+    wanted = [
+        user
+        for user in users
+        if user["password_hash"] is not None and given.user_id in {None, user["id"]}
+    ][:_ACCOUNTS_TRIED]
+    hashes = [user["password_hash"] for user in wanted]
+    hashes += [None] * (min(most, _ACCOUNTS_TRIED) - len(hashes))
+    verdicts = await asyncio.gather(*(passwords.verify(one, given.password) for one in hashes))
+    return [user for user, verdict in zip(wanted, verdicts, strict=False) if verdict]
+
+
+def account_offered(user: Record) -> SignInAccount:
+    """An account as a choice, for who has proved the address or the password."""
+    return SignInAccount(user_id=user["id"], org_id=user["org_id"], org_name=user["home_name"])
 
 
 async def password_refused(
-    call: Call, user: Record | None, attempt: Attempt, refused: CodeRefused | None = None
+    call: Call, users: list[Record], attempt: Attempt, method: str = "password"
 ) -> PlatformError:
-    """Count and record a failed sign-in by password or its code, for the person to see."""
-    failures = await attempt_failed(call, attempt)
-    if user is None:
-        return await sign_in_refused(call, None, "password")
+    """Count and record a failed sign-in by password or what comes after, for its owners to see."""
+    count = await attempt_failed(call, attempt)
     clock = call.platform.clock
-    new_id = clock.new_id(Prefix.SIGN_IN_FAILURE)
     async with call.db.connection() as conn:
-        await failure_keep(conn, Failure(new_id, user["id"], call.source, clock.now()))
-    method = "password" if refused is None else "second_factor"
-    error = await sign_in_refused(call, user, method, failures)
-    return refused or error
+        for user in users:
+            new_id = clock.new_id(Prefix.SIGN_IN_FAILURE)
+            await failure_keep(conn, Failure(new_id, user["id"], call.source, clock.now()))
+    events = []
+    if count in NOTICED:
+        data = {"failures": count, "source": call.source}
+        kind = "identity.user.sign_ins_failed"
+        events = [Happened(kind, user["id"], home_of(user), data) for user in users]
+    known = users[0] if len(users) == 1 else None
+    return await sign_in_refused(call, known, method, events)
 
 
 async def sign_in_refused(
-    call: Call, user: Record | None, method: str, failures: int = 0
+    call: Call, user: Record | None, method: str, events: Sequence[Happened] = ()
 ) -> PlatformError:
-    """Record a failed sign-in; the same answer whatever was wrong.
-
-    An event tells the person when an account's failures have become many.
-    """
+    """Record a failed sign-in; the same answer whatever was wrong."""
     error = PlatformError(ErrorCode.SIGN_IN_FAILED, "Email or password is wrong.")
     if method == "oidc":
         error = PlatformError(ErrorCode.SIGN_IN_FAILED, "The provider's answer was not accepted.")
     known, place = ("unknown", PLATFORM) if user is None else (user["id"], home_of(user))
     target = Target("user", known, place, detail={"method": method})
-    events = []
-    if failures in NOTICED:
-        data = {"failures": failures, "source": call.source}
-        events.append(Happened("identity.user.sign_ins_failed", known, place, data))
     await refusal_record(call, SESSION_CREATE, error, target, events)
     return error
 
 
 async def session_begin(
-    user: Record, method: str, work: Work, device: str | None = None
+    user: Record,
+    method: str,
+    work: Work,
+    *,
+    org_id: str | None = None,
+    device: str | None = None,
 ) -> Answer[SessionBegun]:
-    """Begin a session for somebody who proved who they are; `device` is for the browser to keep."""
+    """Begin a session for somebody who proved who they are; `org_id` keeps it in one tenant.
+
+    What a tenant's provider says of a person holds in that tenant: a session by it is kept there.
+    `device` is for the browser to keep.
+    """
     settings = work.call.platform.settings
     secret = secret_make(SESSION_PREFIX, work.call.platform.clock.randomness(SECRET_BYTES))
     expires = work.now + timedelta(seconds=settings.session_seconds)
@@ -180,6 +251,7 @@ async def session_begin(
         user_id=user["id"],
         source=work.call.source,
         method=method,
+        org_id=org_id,
     )
     row = await store.token_insert(work.conn, new)
     await people.signed_in(work.conn, user["id"], work.now)
@@ -222,22 +294,22 @@ async def _password_session(proof: Proof, work: Work) -> Answer[SessionBegun]:
     if proof.rehashed is not None:
         await people.password_rehash(work.conn, user["id"], proof.rehashed)
     await factor_require(proof.factor, user, work)
-    await attempt_succeeded(proof.attempt, work.conn)
-    await code_succeeded(proof.attempt, work.conn)
-    return await session_begin(user, "password", work, proof.device)
+    await proof.entrance.over(work.conn)
+    await code_succeeded(proof.entrance.attempt, work.conn)
+    return await session_begin(user, "password", work, device=proof.device)
 
 
-async def _factor_begin(call: Call, user_id: str, given: SignIn, attempt: Attempt) -> None:
+async def _factor_begin(call: Call, given: SignIn, entrance: Entrance) -> None:
     """Ask for the second factor of an account that has one, or count what was sent."""
     if given.code is not None or given.passkey is not None:
         short = given.passkey is None and guessable(given.code or "")
-        await code_attempt_begin(call, attempt, short=short)
+        await code_attempt_begin(call, entrance.attempt, short=short)
         return
     async with call.db.connection() as conn:
-        kinds = await factor_kinds(conn, user_id)
+        kinds = await factor_kinds(conn, entrance.users[0]["id"])
         if not kinds:
             return
-        await attempt_succeeded(attempt, conn)
+        await entrance.over(conn)
     raise factor_needed(kinds)
 
 

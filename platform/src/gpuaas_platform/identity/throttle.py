@@ -114,6 +114,16 @@ def origin_of(source: str) -> str:
     return str(IPv6Network((address, _HOST_NETWORK), strict=False))
 
 
+async def attempt_returned(attempt: Attempt, conn: Connection) -> None:
+    """The password was right for some accounts of the address: the others' guesses stay counted.
+
+    Else who has one account at an address could guess the password of another one without end.
+    """
+    await store.attempt_return(conn, attempt.pair)
+    if attempt.device is None:
+        await store.attempt_return(conn, _address(attempt.address))
+
+
 async def device_begins(call: Call) -> None:
     """Count a terminal's sign-in, or refuse it while too many from its address wait."""
     await _counted(call, _subject(b"terminal", call.source), _TERMINALS)

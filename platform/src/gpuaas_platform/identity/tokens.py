@@ -13,10 +13,10 @@ from gpuaas_contract.identity import (
     ACCESS_TOKEN_PREFIX,
     PERSONAL_TOKEN_PREFIX,
     AccessToken,
-    KeyStatus,
     PersonalToken,
     PersonalTokenCreate,
     PersonalTokenCreated,
+    ServiceAccountKeyStatus,
     TokenExchange,
 )
 from gpuaas_contract.ids import Prefix
@@ -65,7 +65,7 @@ async def token_exchange(call: Call, given: TokenExchange) -> Response:
     account = Caller(CallerKind.SERVICE_ACCOUNT, row["service_account_id"], home, ())
     actor = replace(call, caller=account)
     status = key_of(row, call.platform.clock.now()).status
-    if status is not KeyStatus.ACTIVE or not row["usable"]:
+    if status is not ServiceAccountKeyStatus.ACTIVE or not row["usable"]:
         raise await _exchange_refused(actor, row, "The key has ended, or its account is closed.")
     return await mutate(actor, _EXCHANGE, partial(_token_issue, row["id"]))
 
@@ -76,7 +76,9 @@ async def personal_create(given: PersonalTokenCreate, work: Work) -> Answer[Pers
     if not in_session(caller):
         raise Escalation("", "Sign in to make a token; a token cannot make another.")
     await session_hold(work)
-    place = None if given.scope is None else await scope_place(work.conn, given.scope)
+    place = caller.within
+    if given.scope is not None:
+        place = await scope_place(work.conn, given.scope)
     if place == PLATFORM:
         raise invalid("/scope", "leave the scope out for a token that is not narrowed to a place")
     if place is not None and not caller.knows(place):
@@ -159,7 +161,7 @@ async def _token_issue(key_id: str, work: Work) -> Answer[AccessToken]:
     row = await machines.key_read(work.conn, key_id)
     if held is None or row is None or not row["usable"]:
         raise PlatformError(ErrorCode.UNAUTHENTICATED, "The key has ended.")
-    if key_of(row, work.now).status is not KeyStatus.ACTIVE:
+    if key_of(row, work.now).status is not ServiceAccountKeyStatus.ACTIVE:
         raise PlatformError(ErrorCode.UNAUTHENTICATED, "The key has ended.")
     seconds = work.call.platform.settings.access_token_seconds
     expires = work.now + timedelta(seconds=seconds)

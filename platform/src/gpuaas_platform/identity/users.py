@@ -84,7 +84,7 @@ async def user_create(
     new = store.NewUser(work.new_id(Prefix.USER), org_id, given.email, name, hashed, work.now)
     row = await store.user_insert(work.conn, new)
     if row is None:
-        raise PlatformError(ErrorCode.NAME_TAKEN, "Somebody uses this email address.")
+        raise _address_taken(org_id)
     user = user_of(row)
     work.audit(Target("user", user.id, place, after=user))
     work.emit(Happened("identity.user.created", user.id, place, _told(user)))
@@ -135,7 +135,7 @@ async def user_update(user_id: str, given: UserUpdate, work: Work) -> Answer[Use
     async with admin_remains(work.conn, concerned=before.active and given.active is False):
         changed = await store.user_write(work.conn, user_id, given.model_dump(exclude_none=True))
     if changed is None:
-        raise PlatformError(ErrorCode.NAME_TAKEN, "Somebody uses this email address.")
+        raise _address_taken(row["org_id"])
     after = user_of(changed)
     work.audit(Target("user", user_id, place, before, after))
     kind = "updated"
@@ -255,6 +255,14 @@ async def _own_password_check(call: Call, given: PasswordSet) -> None:
     if not in_session(call.caller):
         raise Escalation("", "Sign in with your password to change it.")
     await own_password_require(call, given.current_password)
+
+
+def _address_taken(org_id: str | None) -> PlatformError:
+    """Only accounts of the same tenant are in each other's way; of others nothing is said."""
+    whose = "the platform" if org_id is None else "this tenant"
+    return PlatformError(
+        ErrorCode.NAME_TAKEN, f"Another account of {whose} has this email address."
+    )
 
 
 def _told(user: User) -> dict[str, object]:

@@ -8,6 +8,7 @@ import hmac
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request
@@ -19,7 +20,7 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_platform.kernel.caller import PLATFORM, SYSTEM, Caller, CallerKind
 from gpuaas_platform.kernel.clock import Clock
 from gpuaas_platform.kernel.database import Database
-from gpuaas_platform.kernel.limits import RateLimiter
+from gpuaas_platform.kernel.limits import OpenLimit, RateLimiter
 from gpuaas_platform.kernel.masking import shapes_masked
 from gpuaas_platform.kernel.problems import PlatformError, invalid
 from gpuaas_platform.kernel.settings import Settings
@@ -28,6 +29,7 @@ from gpuaas_platform.kernel.signals import Signals
 NOBODY = Caller(CallerKind.SYSTEM, "anonymous", PLATFORM, ())
 TOKEN_SCHEME: Final = "token"  # noqa: S105 - a name in the document
 _KEY_MAX = 255
+_REQUESTS_MAX = 2048  # of a tenant, where no settings say it
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Platform:
     signals: Signals
     limiter: RateLimiter
     authenticate: Callable[["Platform", Request], Awaitable[Caller]]
+    tenants: OpenLimit = field(default_factory=lambda: OpenLimit(_REQUESTS_MAX))
     parts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -73,6 +76,7 @@ async def authenticated_call(request: Request) -> Call:
     platform: Platform = request.app.state.platform
     caller = await platform.authenticate(platform, request)
     _limit(platform, caller.id)
+    _tenant_enter(request, platform, caller)
     request.state.call = call = await _call(request, platform, caller)
     return call
 
@@ -82,6 +86,7 @@ async def streamed_call(request: Request) -> Call:
     platform: Platform = request.app.state.platform
     caller = await platform.authenticate(platform, request)
     _limit(platform, caller.id)
+    _tenant_enter(request, platform, caller)
     return _call_made(request, platform, caller, None, b"")
 
 
@@ -143,6 +148,20 @@ def _limit(platform: Platform, who: str) -> None:
         raise PlatformError(
             ErrorCode.RATE_LIMITED, "Too many requests; slow down.", retry_after=wait
         )
+
+
+def _tenant_enter(request: Request, platform: Platform, caller: Caller) -> None:
+    """Count a tenant's request until its answer is over; refuse one too many."""
+    org_id = caller.home.org_id
+    if org_id is None:
+        return
+    if not platform.tenants.enter(org_id):
+        raise PlatformError(
+            ErrorCode.RATE_LIMITED,
+            f"A tenant may have {platform.tenants.most} requests open at once.",
+            retry_after=5,
+        )
+    request.state.at_end.append(partial(platform.tenants.leave, org_id))
 
 
 async def _call(request: Request, platform: Platform, caller: Caller) -> Call:

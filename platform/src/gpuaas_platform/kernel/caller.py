@@ -66,13 +66,17 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An authenticated identity with everything it was granted."""
+    """An authenticated identity with everything it was granted.
+
+    `within` is the place its token is narrowed to: what it makes for itself is narrowed to it too.
+    """
 
     kind: CallerKind
     id: str
     home: Place
     grants: tuple[Grant, ...]
     token_id: str | None = None
+    within: Place | None = None
     second_factor_due: bool = False  # signed in, and allowed nothing until a factor is set up
 
     def allows(self, permission: Permission, place: Place) -> bool:

@@ -22,12 +22,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from gpuaas_platform.kernel.embedded_log import ServerLog
+
 MAJOR: Final = 18
 DATABASE: Final = "gpuaas"
 SYSTEM_USER: Final = "gpuaas"
 _PR_SET_PDEATHSIG: Final = 1
 _SOCKET_PATH_LIMIT: Final = 90
 _START_SECONDS: Final = 60
+_LOG_SECONDS: Final = 5.0
 _SERVER_OPTIONS: Final = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -35,6 +38,9 @@ _SERVER_OPTIONS: Final = {
     "shared_buffers": "64MB",
     "jit": "off",
     "log_min_messages": "warning",
+    # A conflict that the platform expects is one line: no statement, and none of its values.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
 }
 
 
@@ -60,7 +66,8 @@ class EmbeddedPostgres:
     def __init__(self, folder: Path) -> None:
         self._folder = folder.absolute()
         self._pgdata = self._folder / "postgres"
-        self._log = self._folder / "postgres.log"
+        self._log_path = self._folder / "postgres.log"
+        self._log = ServerLog(self._log_path)
         self._lock_fd: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._user: _User | None = None
@@ -99,6 +106,7 @@ class EmbeddedPostgres:
             except subprocess.TimeoutExpired:
                 self._process.send_signal(signal.SIGQUIT)
                 self._process.wait()
+            self._log.wait(_LOG_SECONDS)
             self._process = None
         if self._lock_fd is not None:
             os.close(self._lock_fd)
@@ -227,20 +235,22 @@ class EmbeddedPostgres:
         argv = [str(binaries / "postgres"), "-D", str(self._pgdata)]
         for name, value in options.items():
             argv += ["-c", f"{name}={value}"]
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                env={"LC_ALL": "C", "PATH": os.environ.get("PATH", "")},
-                start_new_session=True,
-                preexec_fn=_die_with_parent,  # noqa: PLW1509 - no thread runs yet at start
-                user=self._user.uid if self._user else None,
-                group=self._user.gid if self._user else None,
-                extra_groups=[] if self._user else None,
-            )
+        self._log.wait(_LOG_SECONDS)
+        self._process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+            env={"LC_ALL": "C", "PATH": os.environ.get("PATH", "")},
+            start_new_session=True,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - no thread runs yet at start
+            user=self._user.uid if self._user else None,
+            group=self._user.gid if self._user else None,
+            extra_groups=[] if self._user else None,
+        )
+        if self._process.stdout is not None:
+            self._log.follow(self._process.stdout)
 
     def _await_ready(self, deadline: float) -> None:
         process = self._process
@@ -249,9 +259,10 @@ class EmbeddedPostgres:
         marker = self._pgdata / "postmaster.pid"
         while time.monotonic() < deadline:
             if process.poll() is not None:
-                last = _tail(self._log.read_bytes())
+                self._log.wait(_LOG_SECONDS)
+                last = _tail(self._log.read())
                 error = _OldWorkersError if "shared memory block" in last else EmbeddedError
-                raise error(f"The database server ended at start; {self._log} says: {last}")
+                raise error(f"The database server ended at start; {self._log_path} says: {last}")
             lines = marker.read_text().split("\n") if marker.exists() else []
             if len(lines) > 7 and lines[0] == str(process.pid) and lines[7].strip() == "ready":
                 return

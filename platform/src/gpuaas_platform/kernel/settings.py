@@ -115,7 +115,10 @@ class Settings(BaseSettings):
     )
     port: Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 picks one")] = 8470
     public_url: Annotated[
-        str | None, Field(description="Address people and agents use when a proxy stands before")
+        str | None,
+        Field(
+            description="Address people and agents use; links begin with it, never with a header"
+        ),
     ] = None
     trusted_proxies: Annotated[
         tuple[IPv4Network | IPv6Network, ...],
@@ -133,9 +136,35 @@ class Settings(BaseSettings):
     rate_limit_burst: Annotated[
         int, Field(ge=1, description="Requests a caller may make at once before the rate applies")
     ] = 400
+    request_head_seconds: Annotated[
+        float, Field(gt=0, description="How long a connection may take to bring a request's head")
+    ] = 15.0
+    request_body_seconds: Annotated[
+        float,
+        Field(gt=0, description="How long a body may take, and a second more for each 4 KiB of it"),
+    ] = 30.0
+    connections_per_address: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="Connections, and requests behind a proxy, an address may have open at"
+            " once, per replica; a proxy itself and this host are not counted",
+        ),
+    ] = 1024
+    connections_per_tenant: Annotated[
+        int,
+        Field(ge=1, description="Requests a tenant's callers may have open at once, per replica"),
+    ] = 2048
     event_streams_per_caller: Annotated[
         int, Field(ge=1, description="Event streams a caller may have open at once, per replica")
     ] = 256
+    event_streams_per_address: Annotated[
+        int,
+        Field(ge=1, description="Event streams an address may have open at once, per replica"),
+    ] = 512
+    event_streams_per_tenant: Annotated[
+        int, Field(ge=1, description="Event streams a tenant may have open at once, per replica")
+    ] = 1024
     event_streams_max: Annotated[
         int, Field(ge=1, description="Event streams a replica serves at most")
     ] = 4000
@@ -155,7 +184,8 @@ class Settings(BaseSettings):
         int, Field(ge=60, le=730 * 86_400, description="Longest life a personal token may have")
     ] = 365 * 86_400
     oidc_issuer: Annotated[
-        str | None, Field(description="OpenID Connect provider to sign in through, by its URL")
+        str | None,
+        Field(description="The operator's OpenID Connect provider to sign in through, by its URL"),
     ] = None
     oidc_client_id: Annotated[
         str | None, Field(description="Id the provider knows the platform by")
@@ -179,6 +209,17 @@ class Settings(BaseSettings):
         bool,
         Field(description="Link people to existing users by addresses not marked as verified"),
     ] = False
+    provider_allowed_networks: Annotated[
+        tuple[IPv4Network | IPv6Network, ...],
+        Field(description="Networks identity providers of tenants may be in though private"),
+    ] = ()
+    dns_servers: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[0-9A-Fa-f.:]+$")], ...],
+        Field(
+            description="Name servers asked for proofs of domains, as address or IPv4:port, as a"
+            " JSON list; without them, those of this machine"
+        ),
+    ] = ()
     bootstrap_admin_email: Annotated[
         str | None,
         Field(description="Administrator to create at start while the platform has none"),
@@ -197,6 +238,13 @@ class Settings(BaseSettings):
     agent_absent_seconds: Annotated[
         float, Field(gt=0, description="Silence after which a node's agent is said to be absent")
     ] = 90.0
+    agent_address_bound: Annotated[
+        bool,
+        Field(
+            description="An agent's identity is heard from one address at a time; switch it off"
+            " where agents reach the platform from addresses that change between requests"
+        ),
+    ] = True
     node_identity_hours: Annotated[
         float, Field(gt=0, description="How often a node's agent takes a new identity")
     ] = 24.0

@@ -9,6 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 from api_scenario import CLOSED_PORT, Scenario, StillClock, scenario_build
+from dns_server import name_server
 from identity_fixtures import World, world_running
 
 from gpuaas_platform.kernel.settings import Settings
@@ -49,9 +50,11 @@ def clock() -> StillClock:
 
 @pytest.fixture(scope="module")
 async def world(database_url: str, settings: Settings, clock: StillClock) -> AsyncIterator[World]:
-    """A platform with its real authenticator."""
-    async with world_running(database_url, settings, clock) as made:
-        yield made
+    """A platform with its real authenticator, and a name server that knows no names."""
+    async with name_server() as names:
+        named = settings.model_copy(update={"dns_servers": (names.address,)})
+        async with world_running(database_url, named, clock) as made:
+            yield made
 
 
 @pytest.fixture(scope="module")

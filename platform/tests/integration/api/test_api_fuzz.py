@@ -89,6 +89,7 @@ def api(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         "WEBHOOK_ATTEMPTS": "1",
         "OIDC_ISSUER": CLOSED_PORT,
         "OIDC_CLIENT_ID": "gpuaas",
+        "DNS_SERVERS": '["127.0.0.1:9"]',
     }
     with served(**environment) as platform, requests.Session() as session:
         url = platform.await_listening()

@@ -8,7 +8,9 @@ import httpx2
 import pytest
 from apps_fake_controller import Crashed, FakeController, crashing, failing
 from apps_fixtures import Site
-from journal_fixtures import eventually, listening
+from eventually import eventually
+from journal_fixtures import listening
+from observed_calls import Waits
 
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.apps.store.operations import ClaimFilter, claim_peek
@@ -43,9 +45,11 @@ async def test_a_claim_that_waits_looks_again_the_moment_a_lease_ends(
     assert soonest == datetime.fromisoformat(held["lease"]["until"])
 
 
-async def test_claim_waits_for_work_and_is_woken(site: Site, controller: FakeController) -> None:
+async def test_claim_waits_for_work_and_is_woken(
+    site: Site, controller: FakeController, waits: Waits
+) -> None:
     waiting = asyncio.create_task(controller.claim(1, wait_seconds=20))
-    await asyncio.sleep(0.2)
+    await waits.begun(f"claim:echo:{site.place.project_id}")
     assert not waiting.done()
     requested = await site.deploy()
     claimed = await waiting
@@ -56,17 +60,17 @@ async def test_claim_waits_for_work_and_is_woken(site: Site, controller: FakeCon
 
 
 async def test_who_hung_up_while_it_waited_is_given_nothing(
-    site: Site, controller: FakeController
+    site: Site, controller: FakeController, waits: Waits
 ) -> None:
     body = {"app_slug": "echo", "controller": {"replica": "killed"}, "wait_seconds": 20}
     async with listening(site.platform) as url:
         async with httpx2.AsyncClient(base_url=url, headers=site.robot) as killed:
             waiting = asyncio.create_task(killed.post("/operations/claim", json=body))
-            seen = "SELECT EXISTS (SELECT FROM app_controllers WHERE replica = 'killed')"
-            await eventually(lambda: site.platform.db.fetchval(seen))
+            await waits.begun(f"claim:echo:{site.place.project_id}")
             waiting.cancel()
             await asyncio.wait([waiting])
-        await asyncio.sleep(0.2)  # until the server hears of it
+        connections = site.platform.parts["test.server"].server_state.connections
+        await eventually(lambda: not connections, what="the server hears of it")
         requested = await site.deploy()
         claimed = await controller.claim(1, wait_seconds=5)
         assert [one["operation"]["id"] for one in claimed] == [requested["operation"]["id"]]

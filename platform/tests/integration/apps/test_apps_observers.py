@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from apps_fake_controller import FakeController
 from apps_fixtures import Site
-from journal_fixtures import eventually
+from eventually import eventually
 
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.apps.store import instances

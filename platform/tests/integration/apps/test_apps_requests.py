@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 from apps_fake_controller import FakeController
 from apps_fixtures import Site
+from observed_calls import Waits
 from tenancy_fixtures import project_make
 
 from gpuaas_contract.permissions import Permission, RoleName
@@ -184,7 +185,9 @@ async def test_settings_change_with_if_match_and_are_applied_by_the_app(
     assert after["conditions"] == []
 
 
-async def test_reads_wait_for_something_newer(site: Site, controller: FakeController) -> None:
+async def test_reads_wait_for_something_newer(
+    site: Site, controller: FakeController, waits: Waits
+) -> None:
     requested = await site.deploy()
     operation = requested["operation"]
     path = f"/operations/{operation['id']}"
@@ -193,7 +196,7 @@ async def test_reads_wait_for_something_newer(site: Site, controller: FakeContro
         "after_revision": str((await site.operation(operation["id"]))["revision"]),
     }
     waiting = asyncio.create_task(site.client.get(path, params=params, headers=site.admin))
-    await asyncio.sleep(0.2)
+    await waits.begun(f"operation:{operation['id']}")
     assert not waiting.done()
     await controller.claim()
     assert (await waiting).json()["status"] == "accepted"
@@ -220,7 +223,9 @@ async def test_lists_filter_and_page(site: Site, controller: FakeController) -> 
     rest = await site.got(f"{project}/app-instances", cursor=page["next_cursor"])
     assert [one["id"] for one in rest["items"]] == [first]
     assert (await site.got("/app-instances", status="stopped"))["items"] == []
-    assert len((await site.got("/app-instances", search="repeat"))["items"]) == 2
+    assert len((await site.got("/app-instances", search="REPEAT"))["items"]) == 2
+    for pattern in ("%", "_", "re%at", "rep_at", "\\"):  # characters like any other
+        assert (await site.got("/app-instances", search=pattern))["items"] == [], pattern
     for path, query, count in (
         (f"{project}/operations", {"status": "succeeded"}, 2),
         (f"/app-instances/{first}/operations", {"kind": "deploy"}, 1),

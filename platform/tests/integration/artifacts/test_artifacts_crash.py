@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 from artifacts_fixtures import content_digest, content_make, intent, parts_of
+from eventually import eventually
 from identity_fixtures import ADMIN, PASSWORD
 from served_platform import ServedPlatform
 
@@ -91,9 +92,11 @@ async def test_kills_between_upload_and_publication_converge(killable: Killable)
     artifact_id = (await _made(client, path, intent(CONTENT)))["id"]
     parts = parts_of(CONTENT)
     await _put(client, artifact_id, 1, parts[0])
-    half_sent = asyncio.create_task(_put_slowly(client, artifact_id, 2, parts[1]))
-    await asyncio.sleep(0.2)
+    files, killed = len(killable.files), asyncio.Event()
+    half_sent = asyncio.create_task(_put_half(client, artifact_id, parts[1], killed))
+    await eventually(lambda: len(killable.files) > files, what="a part that is being written")
     await killable.kill(client)
+    killed.set()
     with pytest.raises(httpx2.HTTPError):
         await half_sent
 
@@ -115,9 +118,10 @@ async def test_kills_between_upload_and_publication_converge(killable: Killable)
         artifact = (await client.get(f"/artifacts/{artifact_id}", params={"wait": "20s"})).json()
     assert artifact["status"] == "published", artifact
     assert artifact["digest"] == f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
-    await _until(lambda: killable.files == [f"content/{artifact_id[-2:]}/{artifact_id}"])
+    content = [f"content/{artifact_id[-2:]}/{artifact_id}"]
+    await eventually(lambda: killable.files == content, within=120)
     await _made(client, f"/artifacts/{artifact_id}/retire", {"reason": "Over."})
-    await _until(lambda: killable.files == [])
+    await eventually(lambda: killable.files == [], within=120)
     await client.aclose()
 
 
@@ -143,21 +147,15 @@ async def _put(client: httpx2.AsyncClient, artifact_id: str, number: int, part: 
     assert answer.status_code == 200, answer.text
 
 
-async def _put_slowly(
-    client: httpx2.AsyncClient, artifact_id: str, number: int, part: bytes
+async def _put_half(
+    client: httpx2.AsyncClient, artifact_id: str, part: bytes, killed: asyncio.Event
 ) -> None:
-    async def trickle() -> Any:
-        for start in range(0, len(part), 65_536):
-            yield part[start : start + 65_536]
-            await asyncio.sleep(0.05)
+    """Send half of the second part, and the rest once nobody is there to receive it."""
+
+    async def halves() -> Any:
+        yield part[: len(part) // 2]
+        await killed.wait()
+        yield part[len(part) // 2 :]
 
     headers = {"Content-Digest": content_digest(part), "Content-Length": str(len(part))}
-    await client.put(f"/artifacts/{artifact_id}/parts/{number}", content=trickle(), headers=headers)
-
-
-async def _until(holds: Any) -> None:
-    for _ in range(2400):
-        if holds():
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("it does not come to be")
+    await client.put(f"/artifacts/{artifact_id}/parts/2", content=halves(), headers=headers)

@@ -7,12 +7,13 @@ from typing import Any
 import httpx2
 import pytest
 from artifacts_fixtures import ArtifactSite, artifact_site_make, content_make
+from eventually import eventually
 
 from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.artifacts.life import sweep_turn
-from gpuaas_platform.artifacts.reaching import base_of
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.caller import Place
+from gpuaas_platform.kernel.public_url import base_of
 from gpuaas_platform.kernel.settings import Settings
 
 CONTENT = content_make(6 * 1024 * 1024 + 5)
@@ -158,13 +159,13 @@ async def test_the_record_tells_what_went_where(site: ArtifactSite, artifact: An
     timeline = await site.seen("/correlations/story-1", site.lead)
     entries = [(entry["kind"], entry["status"]) for entry in timeline["entries"]]
     assert ("artifact_delivery", "finished") in entries
-    events: dict[str, Any] = {"items": []}
-    for _ in range(1200):
-        if len(events["items"]) == 2:
-            break
-        await asyncio.sleep(0.05)
-        events = await site.seen("/events", site.lead, correlation_id="story-1")
-    types = [event["type"] for event in events["items"]]
+
+    async def numbered() -> Any:
+        seen = (await site.seen("/events", site.lead, correlation_id="story-1"))["items"]
+        return seen if len(seen) == 2 else None
+
+    events = await eventually(numbered)
+    types = [event["type"] for event in events]
     assert sorted(types) == ["artifacts.delivery.created", "artifacts.delivery.finished"]
     assert "gpd_" not in str(timeline) + str(events)
     audit = await site.seen("/audit", site.lead, correlation_id="story-1")

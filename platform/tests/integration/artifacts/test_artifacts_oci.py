@@ -153,16 +153,25 @@ async def test_a_registry_whose_tokens_another_service_gives(
 
 
 async def test_a_tenants_source_cannot_reach_inside(site: ArtifactSite, registry: Registry) -> None:
-    """The name is judged when it is looked up: `localhost` passes the form and goes nowhere."""
+    """The name is judged when it is looked up: `localhost` passes the form and goes nowhere.
+
+    What is refused reads as what does not exist and what does not answer.
+    """
     port = registry.host.rpartition(":")[2]
     await site.allow("oci://*")
-    source = await site.own("reg", kind="oci", address=f"oci://localhost:{port}/{REPOSITORY}")
-    path = f"/artifact-sources/{source}/artifacts"
-    body = {"name": "tools", "version": "1", "digest": f"sha256:{'1' * 64}"}
-    made = await site.made(path, site.boss, body)
-    failed = await site.seen(f"/artifacts/{made['id']}", site.boss, wait="20s")
-    assert failed["status"] == "failed"
-    assert "may not reach" in failed["status_reason"]
+    for name, host in (("in", f"localhost:{port}"), ("none", "nothing.invalid")):
+        address = f"oci://{host}/{REPOSITORY}"
+        source = await site.own(name, kind="oci", address=address)
+        path = f"/artifact-sources/{source}/artifacts"
+        body = {"name": "tools", "version": "1", "digest": f"sha256:{'1' * 64}"}
+        made = await site.made(path, site.boss, body)
+        seen = made
+        for _ in range(1200):
+            if seen["status_reason"]:
+                break
+            seen = await site.seen(f"/artifacts/{made['id']}", site.boss, wait="100ms")
+        said = f"The registry {host} does not answer; try again."
+        assert (seen["status"], seen["status_reason"]) == ("ingesting", said)
 
 
 async def test_a_registry_that_does_not_answer_is_tried_again(

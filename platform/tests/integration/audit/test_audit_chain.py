@@ -10,15 +10,8 @@ import asyncpg
 import httpx2
 import pytest
 from anyio import run_process
-from journal_fixtures import (
-    OTHER_ORG,
-    OTHER_PROJECT,
-    PROJECT,
-    Callers,
-    Hands,
-    eventually,
-    happen,
-)
+from eventually import eventually
+from journal_fixtures import OTHER_ORG, OTHER_PROJECT, PROJECT, Callers, Hands, happen
 
 from gpuaas_contract.audit import ChainVerification
 from gpuaas_contract.permissions import RoleName

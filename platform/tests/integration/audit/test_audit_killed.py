@@ -7,7 +7,7 @@ from typing import Literal
 import asyncpg
 import pytest
 from duty_process import duty_process
-from journal_fixtures import eventually
+from eventually import eventually
 from statement_proxy import Plan, statement_proxy
 
 from gpuaas_platform.audit.chain import entries_chain
@@ -41,7 +41,7 @@ async def test_killed_between_statements(
                 async def killed() -> bool:
                     return process.poll() is not None
 
-                await eventually(killed, 120)
+                await eventually(killed, within=120)
         assert plan.acted.is_set()
     await _assert_whole(database_url)
 

@@ -11,9 +11,9 @@ import asyncpg
 import pytest
 from billing_fixtures import T0, Fact, Ledger, instance, machine, priced
 from duty_process import duty_process
+from eventually import eventually
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
-from journal_fixtures import eventually
 
 from gpuaas_contract.billing import UsageBasis
 from gpuaas_contract.manifest import UsageSource
@@ -86,7 +86,7 @@ async def test_killed_in_the_middle_of_its_transaction_nothing_counts_twice(
                 async def waits() -> bool:
                     return int(await ledger.admin.fetchval(sql)) == 1
 
-                await eventually(waits, 120)
+                await eventually(waits, within=120)
     finally:
         await blocker.close()
     assert (await ledger.admin.fetchval(_NOW), await ledger.records()) == (0, [])
@@ -96,7 +96,7 @@ async def test_killed_in_the_middle_of_its_transaction_nothing_counts_twice(
         async def done() -> bool:
             return int(await ledger.admin.fetchval(_NOW)) == 3
 
-        await eventually(done, 120)
+        await eventually(done, within=120)
     [record] = await ledger.records()
     assert (record["started_at"], record["ended_at"]) == (at(10), at(70))
     assert len(await ledger.admin.fetch("SELECT FROM usage_prices")) == 1

@@ -3,7 +3,9 @@
 import asyncio
 
 import pytest
+from eventually import eventually
 from made_machines import HOST_KEY, Never, Site
+from observed_calls import observe_calls
 
 from gpuaas_platform.capacity.orders import ATTEMPTS
 from gpuaas_platform.capacity.workshop import Workshop
@@ -82,8 +84,11 @@ async def test_given_back_while_it_is_being_made(site: Site) -> None:
     assert site.fake.machines == {}
 
 
-async def test_an_order_whose_worker_is_gone_is_taken_up_again(site: Site) -> None:
+async def test_an_order_whose_worker_is_gone_is_taken_up_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A replica that claimed and died: its lease lapses."""
+    works = observe_calls(monkeypatch, Workshop, "_work")
     site.fake.gate.clear()
     asked = (await site.ask()).json()["id"]
     await asyncio.wait_for(site.fake.begun.wait(), 60)
@@ -91,7 +96,7 @@ async def test_an_order_whose_worker_is_gone_is_taken_up_again(site: Site) -> No
         "UPDATE machine_orders SET token = 'dead', attempt = 1 WHERE allocation_id = $1", asked
     )
     site.fake.gate.set()
-    await asyncio.sleep(0.1)
+    await eventually(lambda: works.ended, what="the end of the work without its token")
     path = f"/allocations/{asked}"
     found = (await site.client.get(path, headers=site.admin)).json()
     assert found["status"] == "provisioning"  # the one that lost its token changed nothing

@@ -122,7 +122,10 @@ async def test_what_a_dead_replica_was_about_to_tell_is_told_by_another(site: Si
     claim = "UPDATE machine_trust SET token = 'dead', attempt = 1, leased_until = $1"
     await site.platform.db.execute(claim, until)
     await site.revoke(lost)
-    await asyncio.sleep(0.1)
+    other = Trusting(site.platform)
+    await other.turn()
+    assert not other._tasks
+    await other.close()
     assert not lists(site.fake.krl(made), lost)
     site.clock.advance(seconds=31)
     site.platform.signals.send(("capacity.trust",))

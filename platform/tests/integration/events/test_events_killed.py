@@ -9,7 +9,8 @@ import asyncpg
 import httpx2
 import pytest
 from duty_process import duty_process
-from journal_fixtures import Callers, Hands, eventually, happen
+from eventually import eventually
+from journal_fixtures import Callers, Hands, happen
 from receiver_fixtures import receiving
 from tenancy_fixtures import project_make
 
@@ -74,4 +75,4 @@ async def _until(check: Callable[[], bool]) -> None:
     async def checked() -> bool:
         return check()
 
-    await eventually(checked, 120)
+    await eventually(checked, within=120)

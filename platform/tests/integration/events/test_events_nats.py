@@ -12,7 +12,8 @@ from typing import Any
 
 import nats
 import pytest
-from journal_fixtures import OTHER_ORG, PLATFORM, PROJECT, eventually, happen, numbered
+from eventually import eventually
+from journal_fixtures import OTHER_ORG, PLATFORM, PROJECT, happen, numbered
 from nats.aio.client import Client
 from nats.js.api import ConsumerConfig, DeliverPolicy
 
@@ -141,7 +142,7 @@ async def _messages(server: Server, count: int) -> list[dict[str, Any]]:
             for m in found
         ]
 
-    messages: list[dict[str, Any]] = await eventually(enough, 60)
+    messages: list[dict[str, Any]] = await eventually(enough, within=60)
     return messages
 
 

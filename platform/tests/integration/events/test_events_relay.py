@@ -8,7 +8,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 from duty_process import duty_process
-from journal_fixtures import PROJECT, eventually, happen, numbered
+from eventually import eventually
+from journal_fixtures import PROJECT, happen, numbered
 
 from gpuaas_platform.events.relay import RELAY
 from gpuaas_platform.kernel.call import Platform
@@ -102,16 +103,19 @@ async def test_another_relay_takes_over(
 async def test_killed_at_any_moment_nothing_is_lost_doubled_or_reordered(
     database_url: str, tmp_path: Path
 ) -> None:
-    """The relay is killed a dozen times at moments nobody chose, under a steady write."""
+    """The relay is killed a dozen times, each time further on in its work, under a steady write."""
     admin = await asyncpg.connect(database_url, server_settings={"search_path": "gpuaas"})
     try:
-        writing = asyncio.create_task(_write(database_url, 1500))
         for turn in range(12):
+            written = turn * 125
             with duty_process("relay", database_url, tmp_path) as process:
                 await _holder(admin)
-                await asyncio.sleep(0.003 * turn)
+                writing = asyncio.create_task(_write(database_url, 125, first=written))
+                async with asyncio.timeout(120):  # no pause between two looks: it is fast
+                    while await _numbered(admin) < written + 10 * turn:
+                        pass
                 process.kill()
-        await writing
+            await writing
         with duty_process("relay", database_url, tmp_path):
             await _moved(admin, 1500)
         await _assert_whole(admin, 1500)
@@ -119,11 +123,11 @@ async def test_killed_at_any_moment_nothing_is_lost_doubled_or_reordered(
         await admin.close()
 
 
-async def _write(url: str, count: int) -> None:
+async def _write(url: str, count: int, *, first: int = 0) -> None:
     """Commit events of one instance, each after the other, numbered in their data."""
     conn = await asyncpg.connect(url, server_settings={"search_path": "gpuaas"})
     try:
-        for number in range(count):
+        for number in range(first, first + count):
             await conn.execute(
                 "INSERT INTO outbox (id, type, subject, at, org_id, project_id, app_instance_id,"
                 " correlation_id, data) VALUES ($1, 'a.b.c', 'inst_1', now(), $2, $3, 'inst_1',"
@@ -142,14 +146,18 @@ async def _holder(admin: "asyncpg.Connection[asyncpg.Record]") -> int:
         name: str | None = await admin.fetchval(_HOLDER, duty_lock(RELAY))
         return None if name is None else int(name.rpartition(":")[2])
 
-    return int(await eventually(found, 120))
+    return int(await eventually(found, within=120))
 
 
 async def _moved(admin: "asyncpg.Connection[asyncpg.Record]", count: int) -> None:
     async def enough() -> bool:
-        return bool(await admin.fetchval("SELECT seq >= $1 FROM event_head", count))
+        return await _numbered(admin) >= count
 
-    await eventually(enough, 120)
+    await eventually(enough, within=120)
+
+
+async def _numbered(admin: "asyncpg.Connection[asyncpg.Record]") -> int:
+    return int(await admin.fetchval("SELECT seq FROM event_head"))
 
 
 async def _assert_whole(admin: "asyncpg.Connection[asyncpg.Record]", count: int) -> None:

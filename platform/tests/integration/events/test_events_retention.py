@@ -2,6 +2,7 @@
 
 import asyncio
 
+from eventually import eventually
 from journal_fixtures import Hands, happen, numbered
 
 from gpuaas_platform.events import retention
@@ -55,12 +56,15 @@ async def test_one_sweeps_at_a_time(platform: Platform, clock: Hands) -> None:
 
 async def _swept(platform: Platform, wanted: dict[str, int]) -> dict[str, int]:
     """What is left when it was swept; the platform's own sweep may have the turn for a while."""
-    for _ in range(100):
+    counts: dict[str, int] = {}
+
+    async def swept() -> bool:
         await retention_turn(platform)
-        if await _counts(platform) == wanted:
-            break
-        await asyncio.sleep(0.05)
-    return await _counts(platform)
+        counts.update(await _counts(platform))
+        return counts == wanted
+
+    await eventually(swept, what=lambda: f"{wanted}, but there is {counts}")
+    return counts
 
 
 async def _counts(platform: Platform) -> dict[str, int]:

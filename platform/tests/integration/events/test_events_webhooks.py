@@ -8,7 +8,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from journal_fixtures import Callers, Hands, eventually, happen, numbered
+from eventually import eventually
+from journal_fixtures import Callers, Hands, happen, numbered
 from receiver_fixtures import Receiver, receiving
 from tenancy_fixtures import project_make
 
@@ -16,6 +17,7 @@ from gpuaas_contract.permissions import RoleName
 from gpuaas_platform.events.retention import retention_turn
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.caller import Place
+from gpuaas_platform.kernel.outbound import Guard
 from gpuaas_platform.kernel.settings import Settings
 
 
@@ -323,25 +325,30 @@ async def test_a_target_inside_is_refused(admin: Admin, project: Place, url: str
     assert refused["errors"][0]["pointer"] == "/url"
 
 
-async def test_a_name_that_leads_inside_is_refused_when_connecting(
+@pytest.mark.parametrize("leads_to", ["10.1.2.3", "127.0.0.1", None], ids=["in", "closed", "none"])
+async def test_a_target_that_cannot_be_reached_tells_nothing_of_the_network_inside(
     platform: Platform,
     admin: Admin,
     project: Place,
-    receiver: Receiver,
     monkeypatch: pytest.MonkeyPatch,
+    leads_to: str | None,
 ) -> None:
+    """A name that leads inside, one whose port is closed and one that is unknown fail alike."""
     made = await admin.hook(project, "https://receiver.example/hook", filter={"types": ["apps"]})
-    loop = asyncio.get_running_loop()
 
     async def rebound(*_: Any, **__: Any) -> list[Any]:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.1.2.3", 443))]
+        if leads_to is None:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (leads_to, 9))]
 
-    monkeypatch.setattr(loop, "getaddrinfo", rebound)
+    if leads_to == "127.0.0.1":  # the port alone is in the way
+        monkeypatch.setattr(Guard, "allows", lambda *_, **__: True)
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", rebound)
     await happen(platform, project)
     await _failed(platform, 1)
-    hook = await admin.ask("GET", f"/webhooks/{made['webhook']['id']}")
-    assert "may not reach" in hook["last_error"]
-    assert receiver.received == []
+    path, said = f"/webhooks/{made['webhook']['id']}", "the target cannot be reached"
+    assert (await admin.ask("GET", path))["last_error"] == said
+    assert (await admin.ask("GET", f"{path}/deliveries"))["items"][0]["error"] == said
 
 
 async def test_others_may_not_touch_it(

@@ -4,11 +4,13 @@ import asyncio
 import base64
 import json
 import shlex
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 from canary_sinks import Canaries, database_dump
+from eventually import eventually
 from fleet_fixtures import HOST_KEY, FleetSite, PaperAgent
 
 from gpuaas_contract.fleet_agent import DIRECTION_NAMESPACE, SignerKey
@@ -23,7 +25,7 @@ async def test_a_host_becomes_a_node(bare: FleetSite) -> None:
     assert made["enrolment"]["status"] == "pending"
     words = shlex.split(made["command"])
     assert words[:5] == ["printf", "%s", made["token"], "|", "python3"]
-    assert words[-2:] == ["http://test", made["agent_digest"]]
+    assert words[-2:] == ["http://127.0.0.1:8470", made["agent_digest"]]
     answer = await bare.agent.enrol(made["token"])
     assert answer.status_code == 201, answer.text
     node = await bare.get(f"/nodes/{answer.json()['node_id']}", bare.root)
@@ -155,11 +157,13 @@ async def test_silence_is_absence_and_nothing_more(site: FleetSite, clock: Any) 
     await site.agent.poll()
     await sweep_turn(site.platform)
     assert (await site.get(f"/nodes/{node_id}", site.root))["conditions"] == []
-    wanted, kinds = {"agent_absent", "agent_back", "enrolled"}, set[str]()
-    while not wanted <= kinds:  # the relay numbers them a moment later
+
+    async def numbered() -> bool:
         told = await site.get("/events", site.root)
         kinds = {one["type"].rpartition(".")[2] for one in told["items"]}
-        await asyncio.sleep(0.05)
+        return {"agent_absent", "agent_back", "enrolled"} <= kinds
+
+    await eventually(numbered)
 
 
 async def test_a_held_node_is_not_let_go(site: FleetSite) -> None:
@@ -221,6 +225,102 @@ async def test_a_new_key_of_the_platform_is_told_by_one_the_agent_knows(site: Fl
     late = PaperAgent(site.client, agent.key, node_id=agent.node_id, signers=before)
     late.headers, late.signers_revision = agent.headers, _revision(before)
     assert [one["task_id"] for one in (await late.poll())["tasks"]] == [task["id"]]
+
+
+async def test_facts_are_bounded_before_they_are_kept(bare: FleetSite) -> None:
+    deep: Any = []
+    for _ in range(40):
+        deep = [deep]
+    token = bare.enrolment["token"]
+    refused = await bare.agent.enrol(token, facts={"deep": deep})
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+    assert "nested more than 16 levels deep" in refused.json()["detail"]
+    assert (await bare.agent.enrol(token)).status_code == 201
+    await bare.agent.sign_in()
+    for facts, why in (
+        ({"deep": deep}, "nested more than 16 levels deep"),
+        ({"large": "x" * 300_000}, "more than 262144 bytes of JSON"),
+    ):
+        answer = await bare.agent.post("/facts", {"facts": facts})
+        assert (answer.status_code, why in answer.json()["detail"]) == (422, True)
+    deepest: Any = 1
+    for _ in range(15):
+        deepest = [deepest]
+    assert (await bare.agent.post("/facts", {"facts": {"deep": deepest}})).status_code == 200
+    kept = await bare.get(f"/nodes/{bare.agent.node_id}/facts", bare.root)
+    assert kept["facts"] == {"deep": deepest}
+
+
+@pytest.mark.parametrize("who", ["root", "operator"])
+async def test_an_agent_taken_away_from_a_held_machine_is_said(site: FleetSite, who: str) -> None:
+    """Neither the holder nor the operator is left with a machine that only looks managed."""
+    node_id, allocation_id = site.agent.node_id, site.allocation_id
+    if who == "root":
+        asked = await site.agent.post("/leaving", {"reason": "mine", "force": True})
+        assert asked.status_code == 200, asked.text
+    else:
+        body = {"reason": "broken", "force": True}
+        asked = await site.client.post(f"/nodes/{node_id}/unenrol", json=body, headers=site.root)
+        assert asked.status_code == 200, asked.text
+    for reader, path in (
+        (site.viewer, f"/allocations/{allocation_id}"),
+        (site.root, f"/nodes/{node_id}"),
+    ):
+        (condition,) = (await site.get(path, reader))["conditions"]
+        assert condition["type"] == "agent_left"
+        assert "no access, revocation or task reaches the machine any more" in condition["message"]
+        assert f"while the allocation {allocation_id} holds it" in condition["message"]
+        assert condition["next_action"] == "Enrol the machine again, or release the allocation."
+    listed = await site.get("/allocations", site.viewer)
+    assert listed["items"][0]["conditions"][0]["type"] == "agent_left"
+    if who == "root":
+        assert (await site.agent.post("/left", {"residue": []})).is_success
+
+    told = await site.platform.db.fetch(
+        "SELECT type, project_id, data FROM outbox UNION ALL SELECT type, project_id, data"
+        " FROM events"
+    )
+    seen = {row["type"]: row for row in told}
+    assert seen["fleet.allocation.agent_left"]["project_id"] == site.place.project_id
+    assert seen["fleet.node.left"]["data"]["allocation_id"] == allocation_id
+    audit = await site.platform.db.fetchval(
+        "SELECT project_id FROM audit_entries WHERE action = 'fleet.allocation.agent_left'"
+    )
+    assert audit == site.place.project_id
+
+
+async def test_the_condition_ends_with_a_new_agent_or_the_release(site: FleetSite) -> None:
+    node_id, path = site.agent.node_id, f"/allocations/{site.allocation_id}"
+    await site.agent.post("/leaving", {"reason": "mine", "force": True})
+    await site.agent.post("/left", {"residue": []})
+    enrolment = await site.enrolment_make(node=None, node_id=node_id)
+    back = PaperAgent(site.client)
+    assert (await back.enrol(enrolment["token"])).status_code == 201
+    assert (await site.get(path, site.viewer))["conditions"] == []
+    assert (await site.get(f"/nodes/{node_id}", site.root))["conditions"] == []
+
+    await back.sign_in()
+    await back.post("/leaving", {"reason": "again", "force": True})
+    assert (await site.get(path, site.viewer))["conditions"] != []
+    released = await site.client.post(f"{path}/release", json={}, headers=site.admin)
+    assert (released.status_code, released.json()["conditions"]) == (200, [])
+    assert (await site.get(f"/nodes/{node_id}", site.root))["conditions"] == []
+
+
+async def test_the_command_says_in_one_line_that_there_is_no_way(site: FleetSite) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        node = {"name": "n2", "region": "north", "sku": "small"}
+        made = await site.enrolment_make(node=node, platform_url=url)
+        process = await asyncio.create_subprocess_exec(
+            "sh", "-c", made["command"], stderr=asyncio.subprocess.PIPE
+        )
+        _, said = await process.communicate()
+    assert process.returncode == 1
+    assert said.decode() == (
+        f"gpuaas-agent: the agent cannot be fetched from {url}: [Errno 111] Connection refused\n"
+    )
 
 
 def _revision(signers: list[dict[str, str]]) -> str:

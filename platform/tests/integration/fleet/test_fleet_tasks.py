@@ -7,9 +7,13 @@ from typing import Any
 
 from canary_sinks import Canaries, database_dump
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+from eventually import eventually
 from fleet_fixtures import FleetSite, PaperAgent
+from observed_calls import Waits
 
+from gpuaas_platform.capacity.nodes import node_topic
 from gpuaas_platform.fleet.life import sweep_turn
+from gpuaas_platform.fleet.tasks import task_topic
 
 SCRIPT = {"kind": "run_script", "script": "echo hello"}
 ENDED = {"status": "succeeded", "code": "ok", "exit_status": 0, "seconds": 0.5}
@@ -52,24 +56,26 @@ async def test_a_task_is_pulled_begun_and_ended_once(site: FleetSite) -> None:
     (written,) = [one for one in timeline["entries"] if one["kind"] == "log"]
     assert written["detail"] == {"output": ["hello", "bye"], "span_id": task["id"]}
     assert written["title"].endswith("wrote 10 bytes.")
-    kinds = set[str]()
-    while not {"queued", "running", "succeeded"} <= kinds:  # numbered a moment later
+
+    async def numbered() -> bool:
         events = await site.get("/events", correlation_id="story-1")
         kinds = {one["type"].rpartition(".")[2] for one in events["items"]}
-        await asyncio.sleep(0.05)
+        return {"queued", "running", "succeeded"} <= kinds
+
+    await eventually(numbered)
 
 
-async def test_a_waiting_agent_is_woken(site: FleetSite) -> None:
+async def test_a_waiting_agent_is_woken(site: FleetSite, waits: Waits) -> None:
     await site.agent.poll()
     waiting = asyncio.create_task(site.agent.poll("20s"))
-    await asyncio.sleep(0.2)
+    await waits.begun(node_topic(site.agent.node_id))
     task = await site.task(SCRIPT)
     said = await asyncio.wait_for(waiting, 60)
     assert [one["task_id"] for one in said["tasks"]] == [task["id"]]
     reader = asyncio.create_task(
         site.get(f"/node-tasks/{task['id']}", wait="20s", after=task["revision"])
     )
-    await asyncio.sleep(0.2)
+    await waits.begun(task_topic(task["id"]))
     await site.agent.post(f"/tasks/{task['id']}/start")
     assert (await asyncio.wait_for(reader, 60))["status"] == "running"
 
@@ -182,10 +188,24 @@ async def test_a_secret_travels_sealed_to_the_machine(
     early = await site.agent.post(f"/tasks/{task['id']}/secret")
     assert early.status_code == 409
     await site.agent.post(f"/tasks/{task['id']}/start")
-    lost = await site.agent.post(f"/tasks/{task['id']}/secret")
-    answer = await site.agent.post(f"/tasks/{task['id']}/secret")
+    key = {"Idempotency-Key": f"{task['id']}/secret"}
+    lost = await site.agent.post(f"/tasks/{task['id']}/secret", headers=key)
+    answer = await site.agent.post(f"/tasks/{task['id']}/secret", headers=key)
     assert (lost.status_code, answer.status_code) == (200, 200)
+    assert answer.content == lost.content
     assert canaries.seen_in(lost.content + answer.content) == []
+    again = await site.agent.post(f"/tasks/{task['id']}/secret")
+    assert again.status_code == 409
+    assert again.json()["detail"] == (
+        "The secret of this task was fetched already; it is delivered once."
+    )
+    rotated = await site.client.post(
+        f"/runtime-secrets/{secret_id}/rotate",
+        json={"value": f"{value}-next"},
+        headers=site.operator,
+    )
+    assert rotated.status_code == 200, rotated.text
+    assert (await site.agent.post(f"/tasks/{task['id']}/secret")).status_code == 409
     sealed = answer.json()["sealed"]
     suite = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
     box = base64.b64decode(sealed["ciphertext"])
@@ -236,7 +256,7 @@ async def test_what_a_machine_trusts_is_known_by_its_agents_word_alone(site: Fle
     assert (said["carrier"], said["applied"], said["confirmed_at"]) == ("nobody", False, None)
 
 
-async def test_a_revocation_wakes_the_agent_of_its_machine(site: FleetSite) -> None:
+async def test_a_revocation_wakes_the_agent_of_its_machine(site: FleetSite, waits: Waits) -> None:
     await site.agent.poll()
     key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGmtaG8VbnJRA2AQKCdmwG5Ilde0bYkSW9xdCChEXkrf"
     grant = await site.client.post(
@@ -245,7 +265,7 @@ async def test_a_revocation_wakes_the_agent_of_its_machine(site: FleetSite) -> N
         headers=site.operator,
     )
     waiting = asyncio.create_task(site.agent.poll("20s"))
-    await asyncio.sleep(0.2)
+    await waits.begun(node_topic(site.agent.node_id))
     grant_id = grant.json()["grant"]["id"]
     await site.client.post(f"/access-grants/{grant_id}/revoke", json={}, headers=site.operator)
     said = await asyncio.wait_for(waiting, 60)

@@ -66,3 +66,14 @@ async def test_nothing_outside_the_folder(browser: httpx2.AsyncClient, path: str
 async def test_unknown_api_path_is_a_problem(browser: httpx2.AsyncClient) -> None:
     answer = await browser.get("/api/v1/nothing")
     assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("name", ["%00", "a" * 300, "a/" * 1500, "%f0%9f%98%80" * 70])
+@pytest.mark.parametrize("folder", ["", "assets/"])
+async def test_a_name_no_file_can_have_is_not_found(
+    browser: httpx2.AsyncClient, capfd: pytest.CaptureFixture[str], folder: str, name: str
+) -> None:
+    answer = await browser.get(f"/{folder}{name}")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert answer.json()["detail"] == "There is no such page."
+    assert "Traceback" not in "".join(capfd.readouterr())

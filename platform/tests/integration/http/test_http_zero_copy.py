@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from eventually import eventually
 
 from gpuaas_platform.http.zero_copy import EXTENSION, ZeroCopyProtocol
 
@@ -57,8 +58,7 @@ async def _serving(app: FileApp) -> AsyncIterator[str]:
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))
     task = asyncio.create_task(server.serve(sockets=[listener]))
-    while not server.started:  # noqa: ASYNC110 - uvicorn tells nobody
-        await asyncio.sleep(0.01)
+    await eventually(lambda: server.started, what="a server that has started")
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
@@ -124,7 +124,4 @@ async def test_a_shutdown_ends_what_nobody_takes(app: FileApp) -> None:
 
 
 async def _ended(app: FileApp) -> None:
-    for _ in range(3000):
-        if app.ended:
-            return
-        await asyncio.sleep(0.02)
+    await eventually(lambda: app.ended, what="the end of a sending")

@@ -39,7 +39,7 @@ async def test_a_person_lets_a_terminal_in(world: World, admin: Browser) -> None
     assert len(code) == 9
     assert set(code) <= {*CODE_LETTERS, "-"}
     page = urlsplit(wanted["verification_url"])
-    assert (page.netloc, page.path, parse_qs(page.query)) == ("test", "/device", {"code": [code]})
+    assert (page.netloc, page.path, parse_qs(page.query)) == ("", "/device", {"code": [code]})
     assert (await looked(world, wanted["secret"])) == {"status": "pending", "token": None}
 
     typed = code.lower().replace("-", " ")

@@ -120,7 +120,8 @@ async def test_groups_carry_roles_and_lose_them(
     assert [(held["role"], held["source"]) for held in who["bindings"]] == [
         ("project_viewer", "group")
     ]
-    assert who["home"]["org_id"] == tenant["id"]
+    # A mapping carries a role; whose the account is, it does not decide.
+    assert who["home"]["kind"] == "platform"
     by_hand = await admin.delete(f"/role-bindings/{who['bindings'][0]['binding_id']}")
     assert by_hand.json()["code"] == "state_conflict"
 

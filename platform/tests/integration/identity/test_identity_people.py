@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from eventually import eventually
 from identity_fixtures import (
     PASSWORD,
     Browser,
@@ -35,6 +36,32 @@ async def test_apps_read_who_belongs_to_a_project(world: World, admin: Browser) 
     assert sorted(people[1]["roles"]) == ["auditor", "project_member"]
     assert "scheduler.queue.submit" in people[1]["permissions"]
     assert all(one["active"] for one in people)
+
+
+async def test_a_member_sees_who_belongs_and_not_what_others_may_do(
+    world: World, admin: Browser
+) -> None:
+    org_id, project_id = await tenant_made(admin, "acme")
+    boss = await world.person(admin, "tenant_admin", tenant_scope(org_id))
+    scope = project_scope(org_id, project_id)
+    member = await world.person(boss, "project_member", scope)
+    chief = await world.person(boss, "project_admin", scope)
+    auditor = await world.person(boss, "auditor", tenant_scope(org_id))
+    for who in (member, await world.person(boss, "project_viewer", scope)):
+        other = await _person(who, project_id, chief.user_id)
+        assert (other["roles"], other["permissions"]) == (None, None)
+        assert other["posix_name"]
+        assert other["display_name"]
+        own = await _person(who, project_id, who.user_id)
+        assert own["roles"]
+        assert own["permissions"]
+    account = await operator_made(boss, project_id)
+    key = await boss.made(f"/service-accounts/{account['id']}/keys", {})
+    token = (await boss.post("/tokens", {"key": key["secret"]})).json()["access_token"]
+    for who in (boss, chief, auditor, boss.with_token(token)):
+        other = await _person(who, project_id, member.user_id)
+        assert other["roles"] == ["project_member"]
+        assert "scheduler.queue.submit" in other["permissions"]
 
 
 async def test_whoever_is_let_in_no_longer_is_said_to_be_so_and_keeps_their_number(
@@ -85,17 +112,16 @@ async def test_an_app_hears_in_its_project_that_somebody_changed(
     operator = boss.with_token(token)
     assert (await operator.get(f"/projects/{project_id}/people")).status_code == 200
     await boss.patch(f"/users/{member.user_id}", {"active": False})
-    told: list[dict[str, Any]] = []
-    for _ in range(600):
-        told = (await operator.seen("/events", limit=100))["items"]
-        if any(one["type"] == "identity.person.changed" for one in told):
-            break
-        await asyncio.sleep(0.1)
-    [changed] = [one for one in told if one["type"] == "identity.person.changed"]
+
+    async def told() -> list[dict[str, Any]]:
+        events = (await operator.seen("/events", limit=100))["items"]
+        return [one for one in events if one["type"] == "identity.person.changed"]
+
+    [changed] = await eventually(told)
     assert (changed["subject"], changed["data"]["active"]) == (member.user_id, False)
 
 
-async def _person(who: Browser, project_id: str, user_id: str) -> dict[str, object]:
+async def _person(who: Browser, project_id: str, user_id: str) -> dict[str, Any]:
     page = await who.seen(f"/projects/{project_id}/people")
     [found] = [one for one in page["items"] if one["user_id"] == user_id]
     return dict(found)

@@ -19,6 +19,7 @@ from typing import Literal
 import asyncpg
 import httpx2
 import pytest
+from eventually import eventually
 from served_platform import ServedPlatform, served
 from statement_proxy import Followed, Plan, statement_proxy
 
@@ -169,13 +170,12 @@ async def _let_in(url: str) -> None:
 
 
 async def _until(ask: Callable[[], Awaitable[object]], *, fails: bool) -> None:
-    for _ in range(1200):
+
+    async def as_wanted() -> bool:
         try:
             await ask()
-            failed = False
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-            failed = True
-        if failed == fails:
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("PostgreSQL did not recover")
+            return fails
+        return not fails
+
+    await eventually(as_wanted, within=120, what="a PostgreSQL that has recovered")

@@ -4,16 +4,17 @@ import asyncio
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
 import httpx2
 import pytest
+from eventually import eventually_sync
 from served_platform import served
 
 from gpuaas_platform.kernel.embedded import EmbeddedError, EmbeddedPostgres
+from gpuaas_platform.kernel.embedded_log import ServerLog
 from gpuaas_platform.kernel.migrate import migrate, migrations
 
 
@@ -110,6 +111,42 @@ def test_half_made_folder_is_made_anew(folder: Path) -> None:
     assert not (folder / "postgres.partial").exists()
 
 
+def test_its_log_is_private_and_an_expected_conflict_is_one_line(folder: Path) -> None:
+    log = folder / "postgres.log"
+    log.write_text("from a release that let everybody read it\n")
+    log.chmod(0o644)
+    server = EmbeddedPostgres(folder)
+    url = server.start()
+    assert log.stat().st_mode & 0o777 == 0o600
+    asyncio.run(_conflict(url))
+    server.stop()
+    said = log.read_text()
+    assert "from a release" in said
+    errors = [line for line in said.splitlines() if "conflicts_pkey" in line]
+    assert len(errors) == 1
+    assert errors[0].endswith(
+        'ERROR:  duplicate key value violates unique constraint "conflicts_pkey"'
+    )
+    assert "STATEMENT" not in said
+    assert "canary" not in said
+
+
+def test_its_log_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "postgres.log"
+    log = ServerLog(path, most=1000)
+    for number in range(40):
+        read, write = os.pipe()
+        log.follow(os.fdopen(read, "rb"))
+        os.write(write, f"{number:099}\n".encode())
+        os.close(write)
+        log.wait(30)
+    kept = sorted(tmp_path.iterdir())
+    assert [one.name for one in kept] == ["postgres.log", "postgres.log.1"]
+    assert all(one.stat().st_size <= 1000 for one in kept)
+    assert all(one.stat().st_mode & 0o777 == 0o600 for one in kept)
+    assert int(log.read().split()[-1]) == 39
+
+
 async def test_any_postgresql_by_url(database_url: str) -> None:
     with served(DATABASE_URL=database_url) as platform:
         url = platform.await_listening()
@@ -135,6 +172,17 @@ def test_unreachable_folder_is_refused_with_the_remedy(folder: Path) -> None:
         EmbeddedPostgres(closed / "data").start()
 
 
+async def _conflict(url: str) -> None:
+    """A statement of thirty lines whose value is there already."""
+    connection = await asyncpg.connect(url)
+    await connection.execute("CREATE TABLE conflicts (id text PRIMARY KEY)")
+    statement = "INSERT INTO conflicts" + "\n" * 30 + "VALUES ('canary')"
+    await connection.execute(statement)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await connection.execute(statement)
+    await connection.close()
+
+
 async def _pretend_newer(url: str) -> None:
     newest = await migrate(url)
     connection = await asyncpg.connect(url)
@@ -153,11 +201,8 @@ def _server_pid(folder: Path) -> int | None:
 
 
 def _await_gone(pid: int) -> None:
-    for _ in range(1200):
-        if not Path(f"/proc/{pid}").exists():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"the database server {pid} outlived its platform")
+    process = Path(f"/proc/{pid}")
+    eventually_sync(lambda: not process.exists(), what=f"the end of the database server {pid}")
 
 
 def _await_dead_child(server: EmbeddedPostgres) -> None:

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
+from anyio.lowlevel import checkpoint
+from eventually import eventually
 
 from gpuaas_platform.kernel import pool as module
 from gpuaas_platform.kernel.database import Database
@@ -34,7 +36,7 @@ async def test_the_one_used_last_is_used_next(pool: Pool) -> None:
 async def test_whoever_waits_longest_is_served_first(pool: Pool) -> None:
     first, second = await pool.take(), await pool.take()
     waiting = [asyncio.create_task(pool.take()) for _ in range(2)]
-    await asyncio.sleep(0)
+    await checkpoint()
     pool.give(second)
     assert await waiting[0] is second
     assert not waiting[1].done()
@@ -48,9 +50,9 @@ async def test_one_who_stops_waiting_takes_nothing_along(pool: Pool) -> None:
     first, second = await pool.take(), await pool.take()
     impatient = asyncio.create_task(pool.take())
     unlucky = asyncio.create_task(pool.take())
-    await asyncio.sleep(0)
+    await checkpoint()
     impatient.cancel()
-    await asyncio.sleep(0)
+    await checkpoint()
     pool.give(first)
     unlucky.cancel()  # its connection is in its hands, but it never runs again
     with pytest.raises(asyncio.CancelledError):
@@ -72,7 +74,7 @@ async def test_a_connection_that_died_is_replaced(pool: Pool) -> None:
 async def test_what_is_not_sound_is_cut_and_its_place_passed_on(pool: Pool) -> None:
     first, second = await pool.take(), await pool.take()
     waiting = asyncio.create_task(pool.take())
-    await asyncio.sleep(0)
+    await checkpoint()
     pool.give(first, sound=False)
     third = await waiting
     assert first.is_closed()
@@ -119,7 +121,7 @@ async def test_what_nobody_needs_is_closed(pool: Pool, monkeypatch: pytest.Monke
 async def test_closing_waits_for_what_is_in_use_and_lets_nobody_in(pool: Pool) -> None:
     first, second = await pool.take(), await pool.take()
     waiting = asyncio.create_task(pool.take())
-    await asyncio.sleep(0)
+    await checkpoint()
     closing = asyncio.create_task(pool.close())
     with pytest.raises(asyncpg.InterfaceError):
         await waiting
@@ -140,8 +142,12 @@ async def test_a_refusal_keeps_the_connection_and_a_cancellation_cuts_it(databas
             raise Unavailable("Something")
     async with database.connection() as again:
         assert again is kept
-    sleeping = asyncio.create_task(database.fetchval("SELECT pg_sleep(30)"))
-    await asyncio.sleep(0.1)
+    sleeping = asyncio.create_task(database.fetchval("SELECT pg_sleep(300)"))
+    admin = await asyncpg.connect(database_url)  # the platform's role may not see it
+    runs = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep')"
+    pid = again.get_server_pid()
+    await eventually(lambda: admin.fetchval(runs, pid), what="a statement that runs")
+    await admin.close()
     sleeping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sleeping

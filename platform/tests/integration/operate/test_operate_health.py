@@ -1,6 +1,5 @@
 """Readiness says what is missing, operators see the whole, metrics tell no tenant."""
 
-import asyncio
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import httpx2
 import pytest
 from apps_fake_controller import FakeController
 from apps_fixtures import Site
+from eventually import eventually
 from platform_calls import bearer
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -126,13 +126,12 @@ async def test_a_second_replica_is_seen_and_the_first_keeps_the_relay(
     other = app_make(platform_make(settings, database_url))
     async with other.router.lifespan_context(other):
         operator = bearer(callers.add(RoleName.PLATFORM_ADMIN))
-        seen = 0
-        for _ in range(1200):
-            seen = len((await client.get("/admin/health", headers=operator)).json()["replicas"])
-            if seen == 2:
-                break
-            await asyncio.sleep(0.05)
-        assert seen == 2
+
+        async def both() -> bool:
+            found = (await client.get("/admin/health", headers=operator)).json()
+            return len(found["replicas"]) == 2
+
+        await eventually(both)
 
 
 async def test_metrics_need_a_permission_and_tell_no_tenant(
@@ -187,12 +186,14 @@ async def test_metrics_have_a_port_of_their_own_when_configured(
 
 async def _ready(platform: Platform) -> dict[str, bool]:
     """Wait until it is."""
-    for _ in range(1200):
-        found = await _look(platform)
-        if all(found.values()):
-            return found
-        await asyncio.sleep(0.05)
-    raise AssertionError("it never was")
+    found: dict[str, bool] = {}
+
+    async def ready() -> bool:
+        found.update(await _look(platform))
+        return all(found.values())
+
+    await eventually(ready, what=lambda: f"all of {found}")
+    return found
 
 
 async def _look(platform: Platform) -> dict[str, bool]:

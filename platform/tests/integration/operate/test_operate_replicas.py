@@ -8,17 +8,20 @@ import asyncio
 import json
 import secrets
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
 import asyncpg
 import httpx2
+from eventually import eventually
 from served_platform import ServedPlatform
 
 from gpuaas_contract.identity import CSRF_COOKIE
 
-EMAIL, PASSWORD = "root@example.org", "correct horse battery staple"
+EMAIL, WAITER = "root@example.org", "waiter@example.org"
+PASSWORD = "correct horse battery staple"
 REPLICAS, CLIENTS = 2, 3
 
 
@@ -65,7 +68,6 @@ class Load:
             if self.done:
                 return
             await self._mutate(f"{name}-{number}")
-            await asyncio.sleep(0.01)  # a load, not a benchmark: leave replicas time to start
 
     async def _mutate(self, title: str) -> None:
         headers = self.headers | {"Idempotency-Key": secrets.token_hex(16)}
@@ -83,20 +85,17 @@ class Load:
                 return
             assert answer is None or answer.status_code == 503, answer.text
             self.repeats += 1
-            await asyncio.sleep(0.02)
 
     async def listen(self, seen: list[int]) -> None:
         """Follow the stream from its beginning, wherever a replica still serves it."""
         while not self.done:
             last = {"Last-Event-ID": str(seen[-1] if seen else 0)}
-            try:
+            with suppress(httpx2.TransportError):  # the next replica serves it
                 async with self.client.stream(
                     "GET", f"{self.fleet.next_url()}/events/stream", headers=self.headers | last
                 ) as stream:
                     async for line in stream.aiter_lines():
                         seen += _sequences(line)
-            except httpx2.TransportError:
-                await asyncio.sleep(0.05)
 
 
 async def test_replicas_restart_and_die_under_load(database_url: str, tmp_path: Path) -> None:
@@ -109,6 +108,7 @@ async def test_replicas_restart_and_die_under_load(database_url: str, tmp_path: 
             "GPUAAS_BOOTSTRAP_ADMIN_PASSWORD_FILE": str(tmp_path / "password"),
             # Whoever ends in time ends long before this: waiting requests and streams let go.
             "GPUAAS_SHUTDOWN_GRACE_SECONDS": "600",
+            "GPUAAS_EVENT_STREAMS_PER_CALLER": "1",
             "GPUAAS_RATE_LIMIT_PER_SECOND": "100000",
             "GPUAAS_RATE_LIMIT_BURST": "100000",
         }
@@ -117,11 +117,12 @@ async def test_replicas_restart_and_die_under_load(database_url: str, tmp_path: 
         await fleet.start()
         await asyncio.gather(*(fleet.start() for _ in range(REPLICAS - 1)))
         async with httpx2.AsyncClient(timeout=httpx2.Timeout(60, read=150)) as client:
-            load = Load(client, fleet, await _signed_in(client, fleet))
+            load = Load(client, fleet, await _signed_in(client, fleet, EMAIL))
+            waiter = await _waiter(load)
             seen: list[int] = []
             tasks = [asyncio.create_task(load.work(f"client{n}")) for n in range(CLIENTS)]
             listener = asyncio.create_task(load.listen(seen))
-            await _roll(fleet, load)
+            await _roll(fleet, load, waiter)
             await _kill_relay(fleet, load)
             await _moves_on(load)
             load.done = True
@@ -138,10 +139,10 @@ def _sequences(line: str) -> list[int]:
     return [int(json.loads(line[6:])["sequence"])] if line.startswith("data: ") else []
 
 
-async def _signed_in(client: httpx2.AsyncClient, fleet: Fleet) -> dict[str, str]:
+async def _signed_in(client: httpx2.AsyncClient, fleet: Fleet, email: str) -> dict[str, str]:
     """A personal token, asked for with a session that another replica made."""
     first, other = fleet.replicas[0].url, fleet.replicas[1].url
-    session = await client.post(f"{first}/sessions", json={"email": EMAIL, "password": PASSWORD})
+    session = await client.post(f"{first}/sessions", json={"email": email, "password": PASSWORD})
     assert session.status_code == 201, session.text
     csrf = {"X-CSRF-Token": client.cookies[CSRF_COOKIE]}
     made = await client.post(f"{other}/personal-tokens", json={"name": "load"}, headers=csrf)
@@ -150,23 +151,24 @@ async def _signed_in(client: httpx2.AsyncClient, fleet: Fleet) -> dict[str, str]
     return {"Authorization": f"Bearer {made.json()['secret']}"}
 
 
-async def _roll(fleet: Fleet, load: Load) -> None:
+async def _waiter(load: Load) -> dict[str, str]:
+    """A second user: its long-polls do not count with the stream of the first."""
+    user = {"email": WAITER, "password": PASSWORD}
+    url = f"{load.fleet.next_url()}/users"
+    made = await load.client.post(url, json=user, headers=load.headers)
+    assert made.status_code == 201, made.text
+    return await _signed_in(load.client, load.fleet, WAITER)
+
+
+async def _roll(fleet: Fleet, load: Load, waiter: dict[str, str]) -> None:
     """Replace every replica by a new one, each while somebody waits on it in a long-poll."""
     for old in list(fleet.replicas):
         await _moves_on(load)
-        sent = asyncio.Event()
-
-        async def traced(event: str, _: object, sent: asyncio.Event = sent) -> None:
-            if event.endswith("send_request_body.complete"):
-                sent.set()
-
         path = f"{old.url}/correlations/nothing-yet?wait=120s"
-        asking = load.client.get(path, headers=load.headers, extensions={"trace": traced})
-        waiting = asyncio.create_task(asking)
-        await sent.wait()
-        for _ in range(10):  # who is answered came later: by then it is heard, and waits
-            await load.client.get(f"{old.url}/health/live")
-        assert not waiting.done()
+        asked = {asyncio.create_task(load.client.get(path, headers=waiter)) for _ in range(2)}
+        done, pending = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+        (refused,), (waiting,) = done, pending
+        assert refused.result().status_code == 429  # the other one waits: a caller has one place
         assert await asyncio.to_thread(old.stop) == 0
         assert (await waiting).status_code == 404
         fleet.replicas.remove(old)
@@ -184,11 +186,11 @@ async def _kill_relay(fleet: Fleet, load: Load) -> None:
     fleet.replicas.remove(victim)
     victim.kill()
     victim.close()
-    while True:
-        successor = await _relay_holder(fleet, load)
-        if successor not in {"", holder}:
-            return
-        await asyncio.sleep(0.1)
+
+    async def succeeded() -> bool:
+        return await _relay_holder(fleet, load) not in {"", holder}
+
+    await eventually(succeeded, within=120)
 
 
 async def _relay_holder(fleet: Fleet, load: Load) -> str:
@@ -209,12 +211,13 @@ async def _all_told(url: str, seen: list[int]) -> None:
     """Everything committed is numbered, and the listener has seen the last number."""
     conn = await asyncpg.connect(url, server_settings={"search_path": "gpuaas"})
     try:
-        while True:
-            waiting = await conn.fetchval("SELECT count(*) FROM outbox")
-            head = await conn.fetchval("SELECT seq FROM event_head")
-            if waiting == 0 and seen and seen[-1] == head:
-                return
-            await asyncio.sleep(0.05)
+        numbered = "SELECT seq FROM event_head WHERE NOT EXISTS (SELECT FROM outbox)"
+
+        async def told() -> bool:
+            head = await conn.fetchval(numbered)
+            return bool(seen) and seen[-1] == head
+
+        await eventually(told, within=120)
     finally:
         await conn.close()
 

@@ -4,12 +4,12 @@ Searched are the logs, the metrics, the spans, every problem document, what webh
 audit export, and a dump of the whole database (events, audit, requests, stored answers and all).
 """
 
-import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 from apps_fake_controller import FakeController
 from apps_fixtures import Site, site_make
 from canary_sinks import Canaries, Taken, database_dump, webhook_target
+from eventually import eventually
 from identity_fixtures import ADMIN, Browser, World, project_scope, world_running
 from otlp_receiver import Received, otlp_receiving
 from platform_calls import bearer
@@ -211,12 +212,12 @@ async def _webhooks(run: Run, admin: Browser, site: Site) -> None:
         sent = len(run.target.sent)
         name = f"hooked-{status}"
         await admin.made(f"/tenants/{site.place.org_id}/projects", {"name": name})
-        for _ in range(1200):
-            if len(run.target.sent) > sent:
-                break
-            await asyncio.sleep(0.05)
-        assert len(run.target.sent) > sent
+        await eventually(partial(_more_sent, run, sent), what=f"a delivery answered {status}")
     assert (await admin.delete(f"/webhooks/{hook}")).status_code < 300
+
+
+def _more_sent(run: Run, than: int) -> bool:
+    return len(run.target.sent) > than
 
 
 async def _mistakes(run: Run, admin: Browser) -> None:
@@ -296,8 +297,5 @@ async def _gap(run: Run, admin: Browser) -> None:
 
 async def _relayed(run: Run) -> None:
     """Everything told has been numbered."""
-    for _ in range(1200):
-        if not await run.world.platform.db.fetchval("SELECT count(*) FROM outbox"):
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("events were left in the outbox")
+    empty = "SELECT count(*) = 0 FROM outbox"
+    await eventually(lambda: run.world.platform.db.fetchval(empty), what="an empty outbox")

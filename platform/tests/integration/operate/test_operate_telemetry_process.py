@@ -1,13 +1,13 @@
 """The platform's own log lines in timelines, by a real process: kept through its death."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
+from eventually import eventually_sync
 from served_platform import served
 
 from gpuaas_contract.identity import CSRF_COOKIE
@@ -65,11 +65,10 @@ def _signed_in(url: str) -> Iterator[httpx2.Client]:
 
 def _until_told(client: httpx2.Client) -> list[dict[str, Any]]:
     """The lines of the timeline, once there are any: they are written twice a second."""
-    for _ in range(600):
+
+    def lines() -> list[dict[str, Any]]:
         answer = client.get(f"/correlations/{CORRELATION}")
         entries = answer.json()["entries"] if answer.status_code == 200 else []
-        found = [entry for entry in entries if entry["kind"] == "log"]
-        if found:
-            return found
-        time.sleep(0.1)
-    raise AssertionError("no line was kept")
+        return [entry for entry in entries if entry["kind"] == "log"]
+
+    return eventually_sync(lines, what="a line of the log")

@@ -1,11 +1,14 @@
 """The timeline: everything that carries a correlation id, in order, to whoever may see it."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import httpx2
 from apps_fake_controller import FakeController, failing
 from apps_fixtures import Site
+from eventually import eventually
+from observed_calls import Waits
 from platform_calls import bearer
 from tenancy_fixtures import project_make
 
@@ -197,10 +200,12 @@ async def test_pages_of_any_length_make_the_same_whole(
         assert [e["id"] for e in parts] == [e["id"] for e in whole]
 
 
-async def test_a_follower_is_told_when_it_changes(site: Site, controller: FakeController) -> None:
+async def test_a_follower_is_told_when_it_changes(
+    site: Site, controller: FakeController, waits: Waits
+) -> None:
     before = _get(site.client, site.admin, CORRELATION, wait="20s")
     waiting = asyncio.create_task(before)
-    await asyncio.sleep(0.1)
+    await waits.begun(CORRELATION)
     await _deploy(site)
     first = (await waiting).json()
     assert first["entries"]
@@ -208,8 +213,9 @@ async def test_a_follower_is_told_when_it_changes(site: Site, controller: FakeCo
     async with asyncio.timeout(60):  # the last of what the deploy left may come first
         while True:
             follow = {"wait": "20s", "after": settled["revision"]}
+            waits.forget()
             waiting = asyncio.create_task(_get(site.client, site.admin, CORRELATION, **follow))
-            await asyncio.wait({waiting}, timeout=0.3)
+            await eventually(partial(_waits_or_done, waits, waiting))
             if not waiting.done():
                 break
             settled = waiting.result().json()
@@ -220,6 +226,10 @@ async def test_a_follower_is_told_when_it_changes(site: Site, controller: FakeCo
         while told["diagnoses"][0]["operation"]["status"] != "accepted":
             follow["after"] = told["revision"]
             told = (await _get(site.client, site.admin, CORRELATION, **follow)).json()
+
+
+def _waits_or_done(waits: Waits, asking: "asyncio.Task[httpx2.Response]") -> bool:
+    return asking.done() or CORRELATION in waits.topics
 
 
 async def test_a_follower_whose_time_is_up_gets_what_there_is(site: Site) -> None:
@@ -289,11 +299,11 @@ async def _read(site: Site, who: dict[str, str]) -> dict[str, Any]:
 
 async def _settled(site: Site, who: dict[str, str], last: str) -> dict[str, Any]:
     """The timeline once the relay has numbered an event of this type and nothing waits."""
-    for _ in range(1200):
+
+    async def settled() -> dict[str, Any] | None:
         waiting = await site.platform.db.fetchval("SELECT count(*) FROM outbox")
         timeline = await _read(site, who)
         types = {entry["detail"].get("type") for entry in timeline["entries"]}
-        if waiting == 0 and last in types:
-            return timeline
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"{last} was never told")
+        return timeline if waiting == 0 and last in types else None
+
+    return await eventually(settled, what=f"a numbered event {last}")

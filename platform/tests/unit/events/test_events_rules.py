@@ -16,8 +16,8 @@ from gpuaas_platform.events.envelope import cloud_event, event_frame
 from gpuaas_platform.events.interest import Interest, type_taken
 from gpuaas_platform.events.retry import retry_delay
 from gpuaas_platform.events.signing import delivery_headers, secret_text, signature
-from gpuaas_platform.events.target import Guard
 from gpuaas_platform.kernel.caller import Caller, CallerKind, Grant, Place, Reach
+from gpuaas_platform.kernel.outbound import Guard
 
 _ROW: dict[str, Any] = {
     "seq": 42,

@@ -12,7 +12,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
-from gpuaas_platform.identity.oidc import Person, Provider, TokenRefused
+from gpuaas_platform.identity.oidc import Person, Provider, TokenRefused, operator_config
 from gpuaas_platform.identity.oidc_flow import Flow
 from gpuaas_platform.kernel.problems import PlatformError
 from gpuaas_platform.kernel.settings import Settings
@@ -83,7 +83,7 @@ def text(data: bytes) -> str:
 async def person_of(fake: FakeProvider, **settings: Any) -> Person:
     given = {"oidc_issuer": ISSUER, "oidc_client_id": "gpuaas", "data_dir": Path("/nowhere")}
     async with httpx2.AsyncClient(transport=httpx2.MockTransport(fake.answer)) as http:
-        provider = Provider(Settings.model_validate(given | settings), http)
+        provider = Provider(operator_config(Settings.model_validate(given | settings)), http)
         return await provider.person("code", FLOW, "https://us/callback", NOW)
 
 

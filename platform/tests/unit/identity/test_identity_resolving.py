@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, cast
 
 import pytest
+from anyio.lowlevel import checkpoint
 
 from gpuaas_platform.identity.resolving import Resolver
 from gpuaas_platform.kernel.clock import Clock
@@ -49,7 +50,7 @@ async def test_who_asks_during_a_look_up_is_served_by_the_next_one(slow: Slow) -
     first = _asking(resolver, b"a")
     await slow.began.wait()
     later = _asking(resolver, b"a", b"b", b"a", b"unknown")
-    await asyncio.sleep(0)
+    await checkpoint()
     slow.answer.set()
     assert [row["look"] for row in await asyncio.gather(*first)] == [1]
     found = await asyncio.gather(*later)

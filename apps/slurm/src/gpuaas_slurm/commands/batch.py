@@ -13,6 +13,7 @@ from gpuaas_slurm.commands.run import Result, Runner
 
 Argv = tuple[str, ...]
 MARK = "answer"
+FOLDER = "gpuaas-slurm.XXXXXX"
 
 
 def batch_script(questions: Sequence[Sequence[str]], meanwhile: str = "", when: str = ":") -> str:
@@ -21,8 +22,9 @@ def batch_script(questions: Sequence[Sequence[str]], meanwhile: str = "", when: 
     `meanwhile` is a script that runs, and prints, before that; nothing is asked unless `when`.
     """
     pack = 'pack() { [ ! -s "$answers/$1" ] || gzip -1 <"$answers/$1" | base64 -w0; }'
-    lines = ["answers=$(mktemp -d)", pack]
-    lines.append(f"if {when}; then")
+    # In /run first: any user can fill /tmp. Without a folder nothing is asked.
+    lines = [f"answers=$(mktemp -d -p /run {FOLDER} 2>/dev/null || mktemp -d)", pack]
+    lines.append(f'if [ -n "$answers" ] && {when}; then')
     for number, argv in enumerate(questions):
         said = f'"$(pack out{number})" "$(pack err{number})" >"$answers/{number}"'
         lines += [
@@ -31,14 +33,17 @@ def batch_script(questions: Sequence[Sequence[str]], meanwhile: str = "", when: 
         ]
     lines += [":", "fi", meanwhile, "wait"]
     lines += [f'[ ! -e "$answers/{one}" ] || cat "$answers/{one}"' for one in range(len(questions))]
-    return "\n".join([*lines, 'rm -rf "$answers"', ""])
+    return "\n".join([*lines, '[ -z "$answers" ] || rm -rf "$answers"', ""])
 
 
 def batch_answers(questions: Iterable[Sequence[str]], text: str) -> dict[Argv, Result]:
     """Return each command's result from what the script printed; other lines are passed over."""
     lines = [line.split("\t", 1)[1] for line in text.splitlines() if line.startswith(f"{MARK}\t")]
+    asked = list(questions)
+    if len(lines) != len(asked):
+        raise ValueError(f"{len(lines)} of {len(asked)} came; is /run of the machine full?")
     return {
-        tuple(argv): _answer(tuple(argv), line) for argv, line in zip(questions, lines, strict=True)
+        tuple(argv): _answer(tuple(argv), line) for argv, line in zip(asked, lines, strict=True)
     }
 
 

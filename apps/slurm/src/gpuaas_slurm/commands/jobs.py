@@ -5,6 +5,7 @@ from typing import Any
 
 from gpuaas_slurm.commands.values import moment, number
 from gpuaas_slurm.hostlist import expand
+from gpuaas_slurm.render.files import SLURM_USER
 
 SIGNALLED = 0x7F
 
@@ -13,6 +14,8 @@ COMPLETING = "COMPLETING"
 
 TRIAL = "gpuaas-trial"
 """What the app's own jobs are called, which try a node and take a moment."""
+TRIAL_USER, TRIAL_ACCOUNT = SLURM_USER, "root"
+"""As whom they run, and what they charge: accounting has this account of its own accord."""
 
 FINISHED = {
     "COMPLETED",
@@ -73,7 +76,7 @@ class Job:
 
         A trial outlives a controller that is killed while it waits for it.
         """
-        ours = self.name == TRIAL and self.user == "root"
+        ours = self.name == TRIAL and self.user == TRIAL_USER
         return self.running and (ours or self.state == COMPLETING)
 
     def names(self, node: str) -> bool:

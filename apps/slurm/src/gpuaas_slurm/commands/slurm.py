@@ -22,16 +22,23 @@ from gpuaas_slurm.commands.controller import (
     pings_from_text,
     version_from_config,
 )
-from gpuaas_slurm.commands.jobs import TRIAL, Job, job_from_json
+from gpuaas_slurm.commands.jobs import TRIAL, TRIAL_ACCOUNT, TRIAL_USER, Job, job_from_json
 from gpuaas_slurm.commands.nodes import Node, node_from_json
 from gpuaas_slurm.commands.partitions import (
     PartitionState,
     partition_from_json,
     partitions_from_text,
 )
-from gpuaas_slurm.commands.run import Runner, answer_json, checked, understood
+from gpuaas_slurm.commands.run import (
+    Runner,
+    SlurmCommandError,
+    answer_json,
+    checked,
+    understood,
+)
 from gpuaas_slurm.hostlist import compress
 from gpuaas_slurm.model import ADMISSION, Partition
+from gpuaas_slurm.onmachine.scripts import HOME
 from gpuaas_slurm.version import V23_02, SlurmVersion
 
 T = TypeVar("T")
@@ -47,7 +54,7 @@ ASSOCIATIONS = (
 )
 ASSOCIATIONS_JSON = ("sacctmgr", "show", "assoc", "--json")
 
-LOCK = "/run/gpuaas-slurm.lock"
+LOCK = f"{HOME}/partitions.lock"
 """Held while a partition's nodes are read and set: two that open nodes must not undo each other."""
 
 OPEN = """
@@ -67,6 +74,7 @@ for part in "$@"; do
 done
 """
 
+INVALID_ACCOUNT = "invalid account"
 TREE = """printf '%s\\n' "$@" quit | sacctmgr --immediate"""
 THEN = "gpuaas:then"
 """Between what one command said and what the next one did, where two share a round trip."""
@@ -142,6 +150,7 @@ class Slurm:
         """
         words = [f"add cluster {cluster}"]
         words += [f"add account {account} cluster={cluster}" for account in accounts]
+        words.append(f"add user {TRIAL_USER} account={TRIAL_ACCOUNT} cluster={cluster}")
         asked: tuple[str, ...] = ASSOCIATIONS_JSON if self._json else ASSOCIATIONS
         script = f"{TREE}\necho {THEN}\nexec {shlex.join(asked)}"
         result = await self._run(["sh", "-c", script, "sh", *words])
@@ -202,8 +211,22 @@ class Slurm:
         return await Slurm(answering({asked: result}), self.version).nodes()
 
     async def trial(self, nodes: Sequence[str], seconds: int) -> tuple[str, ...]:
-        """Run a job on nodes that need not be open yet; return the names of those it ran on."""
+        """Run a job on nodes that need not be open yet; return the names of those it ran on.
+
+        It runs as the user the daemons run as: root's jobs are refused. A cluster that an older
+        release made, or that was restored from its snapshot, learns of that user here.
+        """
+        try:
+            return await self._trial(nodes, seconds)
+        except SlurmCommandError as error:
+            if INVALID_ACCOUNT not in error.result.stderr.lower():
+                raise
+        await self._add("user", TRIAL_USER, f"account={TRIAL_ACCOUNT}")
+        return await self._trial(nodes, seconds)
+
+    async def _trial(self, nodes: Sequence[str], seconds: int) -> tuple[str, ...]:
         argv = [
+            *("runuser", "-u", TRIAL_USER, "--"),
             *("timeout", str(seconds), "srun", f"--partition={ADMISSION}", "--quiet"),
             *(f"--nodelist={compress(nodes)}", f"--nodes={len(nodes)}", "--ntasks-per-node=1"),
             *(f"--job-name={TRIAL}", "--time=2", "--mem=1", f"--immediate={seconds}"),

@@ -1,6 +1,5 @@
 # Takes everything of the cluster off this machine: what was here before it stays.
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
-mkdir -p "$HOME_FOLDER"
 exec 9>"$HOME_FOLDER/lock"
 flock -w 300 9 || { echo "an installation is still at work here" >&2; exit 75; }
 
@@ -65,15 +64,21 @@ if ! had packages mariadb-server; then
 fi
 had packages munge || rm -rf /etc/munge /var/lib/munge /var/log/munge /run/munge
 rm -rf $FILES $OTHERS
+if [ -e "$HOME_FOLDER/proc.before" ] && grep -q '^[^ ]* /proc proc [^ ]*hidepid=' /proc/mounts; then
+    mount -o remount,hidepid=0 /proc
+fi
+if had packages mariadb-server && [ -d /run/mysqld ]; then
+    chgrp root /run/mysqld
+    chmod 0755 /run/mysqld
+fi
 rmdir /etc/systemd/system/slurmd.service.d /etc/systemd/system/slurmctld.service.d \
-    /etc/systemd/system/slurmdbd.service.d /etc/slurm 2>/dev/null || true
+    /etc/systemd/system/slurmdbd.service.d /etc/systemd/system/mariadb.service.d /etc/slurm 2>/dev/null || true
 systemctl daemon-reload
 systemctl reset-failed 2>/dev/null || true
 for name in slurm munge mysql; do
     had users "$name" || ! getent passwd "$name" >/dev/null || userdel "$name"
     had groups "$name" || ! getent group "$name" >/dev/null || groupdel "$name"
 done
-rm -f /run/gpuaas-slurm.lock
 # With the lists of what was here before, which go last: without them nobody can tell what is ours.
 seen=$(sh -c "$PROBE")
 case $seen in *residue) ;; *) echo "the probe ended early: $seen" >&2; exit 1 ;; esac

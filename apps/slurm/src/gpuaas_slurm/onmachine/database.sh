@@ -40,5 +40,4 @@ until said=$(runuser -u slurm -- mariadb --user=slurm --execute='SELECT 1' "$DAT
     [ "$tries" -gt 0 ] || { echo "slurm cannot use the database $DATABASE: $said"; exit 1; }
     sleep 0.1
 done
-mkdir -p "$HOME_FOLDER"
 : >"$HOME_FOLDER/database.made"

@@ -2,7 +2,6 @@
 # (REPOSITORY), from an archive of one (ARCHIVE), or from the machine's own sources (neither).
 umask 022
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
-mkdir -p "$HOME_FOLDER"
 exec 9>"$HOME_FOLDER/lock"
 # A script of a controller that died may still be at work here: it is let end.
 flock -w 300 9 || { echo "another installation is still at work" >&2; exit 75; }

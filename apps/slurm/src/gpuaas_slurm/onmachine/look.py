@@ -112,6 +112,8 @@ class MachineLook:
     snapshot: SnapshotSeen | None = None
     restored: str = ""
     skew: float = 0.0
+    processes: str = ""
+    """Other people's processes: `hidden`, `visible`, or `refused` with the machine's reason."""
 
     def unit(self, name: str) -> UnitSeen:
         """A service; one that is not installed is as such."""
@@ -187,6 +189,7 @@ def machine_look(text: str) -> MachineLook:
             previous=single.get("previous", ""),
             snapshot=_snapshot(single.get("snapshot")),
             restored=single.get("restored", ""),
+            processes=single.get("processes", ""),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise LookError(f"the look cannot be read: {type(error).__name__}: {error}") from error

@@ -9,7 +9,10 @@ read -r host </proc/sys/kernel/hostname
 say hostname "$host"
 say now "$(date +%s.%N)"
 # Of a line each, and read by the shell itself: every program started counts on a small machine.
-for name in record.json cluster.json snapshot.json offer restored previous.version; do
+# What stands in a folder that somebody else made is not the app's word.
+kept='record.json cluster.json snapshot.json offer restored previous.version'
+[ -O "$HOME_FOLDER" ] && [ ! -L "$HOME_FOLDER" ] || kept=
+for name in $kept; do
     [ -r "$HOME_FOLDER/$name" ] || continue
     read -r line <"$HOME_FOLDER/$name" || :
     say "${name%.*}" "$line"
@@ -19,10 +22,23 @@ set --
 for file in $FILES; do
     sees files && [ -e "$file" ] && set -- "$@" "$file"
 done
-if [ $# -gt 0 ]; then
-    sha256sum -- "$@" | sed 's/^/digest\t/'
-    stat -c 'mode	%a %U %G %Y %n' -- "$@"
+[ $# -eq 0 ] || sha256sum -- "$@" | sed 's/^/digest\t/'
+! sees files || [ ! -e "$HOME_FOLDER" ] || set -- "$@" "$HOME_FOLDER"
+[ $# -eq 0 ] || stat -c 'mode	%a %U %G %Y %n' -- "$@"
+# Other people's processes: hidden, visible, or why they cannot be hidden here.
+processes=visible
+while read -r _ place kind options _; do
+    [ "$place $kind" = '/proc proc' ] || continue
+    case ,$options, in
+    *,hidepid=2,* | *,hidepid=invisible,* | *,hidepid=4,* | *,hidepid=ptraceable,*) processes=hidden ;;
+    *) processes=visible ;;
+    esac
+done </proc/mounts
+if [ "$processes" = visible ] && [ -r "$HOME_FOLDER/proc.refused" ]; then
+    read -r processes <"$HOME_FOLDER/proc.refused" || :
+    processes="refused $processes"
 fi
+say processes "$processes"
 for file in $PROBED; do
     [ -e "$file" ] && say present "$file"
 done

@@ -1,7 +1,6 @@
 # Puts the key in place (standard input) and has munge read it; an old key is never left in use.
 [ ! -e /run/munge ] || systemctl stop munge
 umask 077
-[ -d "$HOME_FOLDER" ] || install -d -m 0755 "$HOME_FOLDER"
 if [ -e /etc/munge/munge.key ] && [ ! -e "$HOME_FOLDER/munge.key.before" ]; then
     cp -p /etc/munge/munge.key "$HOME_FOLDER/munge.key.before"
 fi

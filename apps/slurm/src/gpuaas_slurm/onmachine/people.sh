@@ -9,7 +9,6 @@ case $principals in
 *) folder= ;;
 esac
 wanted=$(cat)
-mkdir -p "$HOME_FOLDER"
 
 leavers=$(echo "$wanted" | sed -n 's/^leave //p')
 for name in $leavers; do

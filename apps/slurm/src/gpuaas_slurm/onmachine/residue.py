@@ -2,6 +2,7 @@
 
 from gpuaas_slurm.onmachine.look import LookError
 from gpuaas_slurm.onmachine.scripts import CONFIGURATION, HOME, PACKAGES
+from gpuaas_slurm.render.processes import WANTED as PROCESSES_WANTED
 from gpuaas_slurm.render.slurm_conf import SPOOL, STATE
 
 OTHERS = (
@@ -10,7 +11,8 @@ OTHERS = (
     SPOOL,
     "/var/log/slurm",
     "/var/log/slurm-llnl",
-    "/run/gpuaas-slurm.lock",
+    PROCESSES_WANTED,
+    "/run/gpuaas-slurm.lock",  # of releases that kept it where every user could hold it
     "/usr/sbin/policy-rc.d.before-gpuaas",
 )
 """Folders and files that are no configuration."""

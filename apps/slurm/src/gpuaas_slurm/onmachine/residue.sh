@@ -34,7 +34,7 @@ done
 done <"$HOME_FOLDER/people.ours"
 theirs packages munge || [ ! -e /etc/munge/munge.key ] || left file /etc/munge/munge.key
 for file in $FILES $OTHERS "$HOME_FOLDER"; do
-    [ ! -e "$file" ] || left file "$file"
+    [ ! -e "$file" ] && [ ! -L "$file" ] || left file "$file"
 done
 ss -Hltn 2>/dev/null | awk '{print $4}' | sed 's/.*://' | grep -xE '6817|6818|6819' | sort -u |
     while read -r port; do left port "$port"; done

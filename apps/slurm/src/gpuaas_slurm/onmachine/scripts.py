@@ -8,6 +8,7 @@ from importlib.resources import files
 from gpuaas_slurm.distribution import PLUGINS, PMIX_LIBRARIES
 from gpuaas_slurm.render.cgroup_conf import PATH as CGROUP_CONF
 from gpuaas_slurm.render.gres_conf import PATH as GRES_CONF
+from gpuaas_slurm.render.processes import PATH as PROCESSES
 from gpuaas_slurm.render.slurm_conf import PATH as SLURM_CONF
 from gpuaas_slurm.render.slurm_conf import PLUGSTACK
 from gpuaas_slurm.render.slurmdbd_conf import DATABASE_PATH
@@ -16,13 +17,16 @@ from gpuaas_slurm.render.topology_conf import PATH as TOPOLOGY_CONF
 from gpuaas_slurm.render.units import DROP_IN, FOLDER, OPTIONS
 
 HOME = "/var/lib/gpuaas-slurm"
-"""What the app itself keeps on a machine: what it found, made and decided there."""
+"""What the app itself keeps on a machine: what it found, made and decided there, and its locks.
+
+Root's alone: a lock that others can open, they can hold."""
 
 MUNGE_KEY = "/etc/munge/munge.key"
 FOLDERS = ("/etc/mysql", "/var/lib/mysql", "/var/log/mysql")
 """A database server's, which may have been there before the server: then they stay when it goes."""
 
 UNITS = ("munge", "mariadb", "slurmdbd", "slurmctld", "slurmd")
+MARIADB_UNIT = f"{FOLDER}/mariadb.service.d/{DROP_IN}"
 DROP_INS = tuple(f"{FOLDER}/{unit}.service.d/{DROP_IN}" for unit in UNITS[2:])
 CONFIGURATION = (
     SLURM_CONF,
@@ -32,6 +36,8 @@ CONFIGURATION = (
     GRES_CONF,
     SLURMDBD_CONF,
     DATABASE_PATH,
+    MARIADB_UNIT,
+    PROCESSES,
     OPTIONS,
     *DROP_INS,
 )
@@ -53,6 +59,9 @@ PACKAGES = (
 )
 
 
+NOTHING = "nothing"
+"""The script that changes nothing: what follows looks."""
+
 ALL = ("packages", "files", "units", "people")
 """The parts of a look; what a machine is and was made to be is always told."""
 
@@ -73,9 +82,14 @@ class Script:
         """The script, which ends at the first command that fails, and a look at what is there."""
         # Not `(…) || exit`: on the left of `||` the shell forgets that it should end at a failure.
         return (
-            f"(\nset -eu\n{script_text(self.name)}) >&2\nstatus=$?\n"
+            f"(\nset -eu\n{self._home}{script_text(self.name)}) >&2\nstatus=$?\n"
             f'[ "$status" -eq 0 ] || exit "$status"\n{script_text("look")}'
         )
+
+    @property
+    def _home(self) -> str:
+        """What makes the app's folder safe, before anything is read from it or written to it."""
+        return "" if self.name == NOTHING else script_text("home")
 
     @property
     def environment(self) -> dict[str, str]:
@@ -83,7 +97,7 @@ class Script:
         return {**_LOOK_ENV, "SEES": " ".join(self.sees), **self.env}
 
 
-LOOK = Script("nothing")
+LOOK = Script(NOTHING)
 """The look alone."""
 
 _LOOK_ENV = {

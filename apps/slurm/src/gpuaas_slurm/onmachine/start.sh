@@ -2,7 +2,7 @@
 # VERB `start`: it is on its way already, and is waited for. NEEDS: a database whose work for it may
 # take long; it is given time for as long as that works, and not longer than PATIENCE otherwise.
 for folder in ${FOLDERS:-}; do
-    install -d -o slurm -g slurm -m 0755 "$folder"
+    install -d -o slurm -g slurm -m 0700 "$folder"
 done
 [ -e "/etc/systemd/system/multi-user.target.wants/$UNIT.service" ] ||
     systemctl enable --quiet "$UNIT"

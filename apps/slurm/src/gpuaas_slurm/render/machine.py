@@ -4,10 +4,12 @@ from gpuaas_slurm.model import Cluster, Machine
 from gpuaas_slurm.render.cgroup_conf import cgroup_conf
 from gpuaas_slurm.render.files import RenderedFile
 from gpuaas_slurm.render.gres_conf import gres_conf
+from gpuaas_slurm.render.processes import processes_unit
 from gpuaas_slurm.render.slurm_conf import plugstack_conf, slurm_conf
 from gpuaas_slurm.render.slurmdbd_conf import mariadb_conf, slurmdbd_conf
 from gpuaas_slurm.render.topology_conf import topology_conf
 from gpuaas_slurm.render.units import (
+    mariadb_unit,
     slurmctld_unit,
     slurmd_options,
     slurmd_unit,
@@ -27,6 +29,7 @@ def machine_files(cluster: Cluster, machine: Machine) -> tuple[RenderedFile, ...
         plugstack_conf(cluster),
         cgroup_conf(cluster),
         topology_conf(cluster),
+        processes_unit(cluster),
     ]
     if machine.name == cluster.controller.name:
         files.append(slurmctld_unit(cluster))
@@ -34,6 +37,7 @@ def machine_files(cluster: Cluster, machine: Machine) -> tuple[RenderedFile, ...
             files += [
                 slurmdbd_conf(cluster, cluster.accounting),
                 mariadb_conf(cluster),
+                mariadb_unit(cluster),
                 slurmdbd_unit(cluster),
             ]
     worker = cluster.worker(machine.name)

@@ -17,6 +17,9 @@ read where else it should (seen in 22.05 and 24.11), and complains at each start
 
 NO_FANOUT = 65533
 
+PRIVATE = "accounts,jobs,reservations,usage,users"
+"""What people see of their own alone. Nodes stay visible: people choose where their jobs run."""
+
 
 def slurm_conf(cluster: Cluster) -> RenderedFile:
     """Render slurm.conf."""
@@ -45,6 +48,9 @@ def _identity(cluster: Cluster) -> str:
             "SlurmctldHost": f"{controller.host}({controller.address})",
             "SlurmUser": "slurm",
             "AuthType": "auth/munge",
+            # A job of root's would be root on every worker.
+            "DisableRootJobs": "YES",
+            "PrivateData": PRIVATE,
             "StateSaveLocation": STATE,
             "SlurmdSpoolDir": SPOOL,
             "SlurmctldPidFile": f"{pid_folder}slurmctld.pid",
@@ -119,6 +125,7 @@ def _nodes(cluster: Cluster) -> str:
     features = sorted({feature for p in cluster.partitions for feature in p.features})
     sets = "".join(f"NodeSet={_node_set(feature)} Feature={feature}\n" for feature in features)
     lines = "".join(f"{_partition(partition)}\n" for partition in cluster.partitions)
+    # Open to root, who runs no jobs, and to the user the daemons run as, who runs the test jobs.
     own = f"PartitionName={ADMISSION} Nodes=ALL Hidden=YES RootOnly=YES State=UP\n"
     return settings(limits) + sets + lines + own
 

@@ -5,6 +5,7 @@ The daemon reaches the database over its socket as its own Unix user: there is n
 
 from gpuaas_slurm.model import Accounting, Cluster
 from gpuaas_slurm.render.files import SLURM_USER, RenderedFile, header, settings
+from gpuaas_slurm.render.slurm_conf import PRIVATE
 from gpuaas_slurm.version import V23_11
 
 PATH = "/etc/slurm/slurmdbd.conf"
@@ -26,6 +27,7 @@ def slurmdbd_conf(cluster: Cluster, accounting: Accounting) -> RenderedFile:
             "DbdHost": cluster.controller.host,
             "DbdAddr": cluster.controller.address,
             "SlurmUser": SLURM_USER,
+            "PrivateData": PRIVATE,
             "PidFile": "/run/slurmdbd/slurmdbd.pid" if recent else "/run/slurmdbd.pid",
             "StorageType": "accounting_storage/mysql",
             "StorageHost": "localhost",

@@ -50,6 +50,16 @@ def _acknowledged(address: str) -> str:
     return f"ExecStartPre=+-{change} quickack 1'\nExecStopPost=+-{change}'\n"
 
 
+def mariadb_unit(cluster: Cluster) -> RenderedFile:
+    """Render the database's drop-in: only accounting reaches its socket.
+
+    Anybody who may connect, with or without a name the database knows, can take up all the
+    connections it has, and with them every change in accounting.
+    """
+    only = "chgrp slurm /run/mysqld && chmod 0750 /run/mysqld"
+    return _drop_in(cluster, "mariadb", f"[Service]\nExecStartPost=+/bin/sh -c '{only}'\n")
+
+
 def slurmctld_unit(cluster: Cluster) -> RenderedFile:
     """Render the controller's drop-in; it exits when its accounting daemon does not answer."""
     order = "After=munge.service\nWants=munge.service\n"

@@ -5,12 +5,13 @@ from typing import ClassVar
 
 from gpuaas_sdk import Context, Step, TemporaryFailure
 from gpuaas_slurm.commands import Association, ControllerSilentError
+from gpuaas_slurm.commands.jobs import TRIAL_ACCOUNT, TRIAL_USER
 from gpuaas_slurm.documents import ClusterDocument
 from gpuaas_slurm.ground import Ground
 
 
 class Accounts(Step):
-    """Accounting knows the cluster and every account."""
+    """Accounting knows the cluster, every account, and the user of the app's test jobs."""
 
     name = "accounts"
     deadline_seconds: ClassVar[int | None] = 120
@@ -34,10 +35,12 @@ class Accounts(Step):
         self.ground.associations = known
         missing = _missing(document, known)
         if missing:
-            lacks = ", ".join(sorted(account for _, account in missing))
+            lacks = ", ".join(
+                sorted(f"{user} of {account}" if user else account for account, user in missing)
+            )
             raise TemporaryFailure(
                 "accounts_missing",
-                f"Accounting did not take the accounts {lacks}; it said: {said.strip()[-800:]}",
+                f"Accounting did not take {lacks}; it said: {said.strip()[-800:]}",
             )
         ctx.say(f"cluster {name}, account {', '.join(document.accounts.values())}")
 
@@ -55,5 +58,8 @@ class Accounts(Step):
 
 
 def _missing(document: ClusterDocument, known: Iterable[Association]) -> set[tuple[str, str]]:
-    wanted = {(document.cluster.name, one) for one in ("root", *document.accounts.values())}
-    return wanted - {(one.cluster, one.account) for one in known}
+    """Accounts, each with an empty name, and accounts with a user that are not there."""
+    name = document.cluster.name
+    wanted = {(one, "") for one in ("root", *document.accounts.values())}
+    wanted.add((TRIAL_ACCOUNT, TRIAL_USER))
+    return wanted - {(one.account, one.user) for one in known if one.cluster == name}

@@ -8,7 +8,7 @@ from gpuaas_sdk import Context
 from gpuaas_slurm.ground import Ground
 from gpuaas_slurm.model import Accounting
 from gpuaas_slurm.onmachine.look import MachineLook
-from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, Script, script_text
+from gpuaas_slurm.onmachine.scripts import DATABASE_MADE, MARIADB_UNIT, Script, script_text
 from gpuaas_slurm.render.cgroup_conf import PATH as CGROUP_CONF
 from gpuaas_slurm.render.gres_conf import PATH as GRES_CONF
 from gpuaas_slurm.render.slurm_conf import PATH as SLURM_CONF
@@ -20,7 +20,7 @@ from gpuaas_slurm.sites import Site
 from gpuaas_slurm.steps.base import OnSites
 
 READS = {
-    "mariadb": (DATABASE_PATH,),
+    "mariadb": (DATABASE_PATH, MARIADB_UNIT),
     "slurmdbd": (SLURMDBD_CONF,),
     "slurmctld": (SLURM_CONF, CGROUP_CONF),
     "slurmd": (SLURM_CONF, CGROUP_CONF, GRES_CONF),

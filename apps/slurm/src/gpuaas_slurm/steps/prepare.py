@@ -20,12 +20,17 @@ from gpuaas_slurm.documents import (
 from gpuaas_slurm.ground import Ground
 from gpuaas_slurm.making import Maker
 from gpuaas_slurm.onmachine.look import MachineLook
-from gpuaas_slurm.onmachine.scripts import CONFIGURATION, INSTALLING, MUNGE_KEY, Script
+from gpuaas_slurm.onmachine.scripts import CONFIGURATION, HOME, INSTALLING, MUNGE_KEY, Script
 from gpuaas_slurm.preflight import Problem, Subject, problems_of, summary
 from gpuaas_slurm.render import RenderedFile
+from gpuaas_slurm.render.processes import PATH as PROCESSES
+from gpuaas_slurm.render.processes import WANTED as PROCESSES_WANTED
 from gpuaas_slurm.sites import Site
 from gpuaas_slurm.steps.base import OnSites
 from gpuaas_slurm.words import counted
+
+VISIBLE, REFUSED = "visible", "refused"
+"""Of other people's processes, in the words of a look."""
 
 
 class Preflight(Step):
@@ -99,23 +104,32 @@ class Install(OnSites):
         self.packages = packages
 
     async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
-        """Whether every package is there, whole."""
+        """Whether every package is there, whole, and the app's folder is root's alone."""
         del ctx
-        distribution = _distribution(look)
-        wanted = distribution.packages(site.roles)
-        linked = all(link.path in look.present for link in distribution.links)
-        return set(wanted) <= set(look.packages) and linked and INSTALLING not in look.present
+        return private(look) and self._installed(site, look)
 
     async def make(self, ctx: Context, site: Site) -> None:
         """Bring the packages to the machine and install them."""
         look = await self.ground.look(site)
         distribution = _distribution(look)
+        if not private(look):
+            # First of all: packages and files are brought by other means than scripts.
+            await self.ground.run(site, Script("home", sees=("files",)))
+        if self._installed(site, look):
+            return
         machine = await self.ground.machines.open(site.allocation_id)
         source = await self.packages.delivered(ctx, site, look, machine)
         links = " ".join(f"{link.path}:{link.target}" for link in distribution.links)
         names = " ".join(distribution.packages(site.roles))
         env = {"NAMES": names, "LINKS": links, **source}
         await self.ground.run(site, Script("install", env, timeout=850))
+
+    @staticmethod
+    def _installed(site: Site, look: MachineLook) -> bool:
+        distribution = _distribution(look)
+        wanted = distribution.packages(site.roles)
+        linked = all(link.path in look.present for link in distribution.links)
+        return set(wanted) <= set(look.packages) and linked and INSTALLING not in look.present
 
 
 class MungeKey(OnSites):
@@ -160,6 +174,7 @@ class Configure(OnSites):
         self.maker = maker
         self._later = "yes" if started_next else ""
         self._decided: dict[str, tuple[ClusterDocument, Record, MachineLook]] = {}
+        self._processes: dict[str, str] = {}
 
     async def holds(self, ctx: Context, site: Site, look: MachineLook) -> bool:
         """Whether every file is as rendered, and what the machine is stands in its record."""
@@ -172,7 +187,7 @@ class Configure(OnSites):
         if site.controller and await self.ground.document() != document:
             return False
         wanted = configuration_for(document.cluster, record.machine, worker=site.worker)
-        return not drifted(look, wanted) and not unwanted(look, wanted)
+        return not drifted(look, wanted) and not unwanted(look, wanted) and not exposed(look)
 
     async def make(self, ctx: Context, site: Site) -> None:
         """Put the files in place; the documents last, since they say that the rest is there.
@@ -186,8 +201,26 @@ class Configure(OnSites):
         changed = [file for file in wanted if file.path in other]
         placed = [_file(file) for file in (*changed, *documents_for(document, record))]
         gone = " ".join(unwanted(look, wanted))
-        env = {"UNWANTED": gone, "LATER": self._later}
-        await self.ground.run(site, Script("reload", env, sees=("files",)), placed)
+        env = {
+            "UNWANTED": gone,
+            "LATER": self._later,
+            "PROCESSES": PROCESSES,
+            "PROCESSES_WANTED": PROCESSES_WANTED,
+        }
+        after = await self.ground.run(site, Script("reload", env, sees=("files",)), placed)
+        self._processes[site.allocation_id] = after.processes
+
+    def told(self, sites: list[Site]) -> str:
+        """One sentence about what was done, and what the machines did not allow."""
+        refused = [
+            f"; processes of others stay visible on {self._name(site)}: {why}"
+            for site in sites
+            if (why := visible_why(self._processes.get(site.allocation_id, "")))
+        ]
+        return super().told(sites) + "".join(refused)
+
+    def _name(self, site: Site) -> str:
+        return self._decided[site.allocation_id][1].machine.name
 
 
 class ConfigureElsewhere(Configure):
@@ -205,6 +238,25 @@ class ConfigureRest(Configure):
 def drifted(look: MachineLook, wanted: Iterable[RenderedFile]) -> list[str]:
     """Return the paths of files that are not as rendered."""
     return [file.path for file in wanted if not _same(look, file)]
+
+
+def private(look: MachineLook) -> bool:
+    """Whether the app's folder on a machine is root's alone."""
+    seen = look.files.get(HOME)
+    return seen is not None and (seen.mode, seen.owner) == (0o700, "root")
+
+
+def exposed(look: MachineLook) -> list[str]:
+    """Return what ordinary users of a machine can reach or see and need not."""
+    found = [] if private(look) else [HOME]
+    # What the machine refuses is told, and not tried again and again.
+    return [*found, "/proc"] if look.processes == VISIBLE else found
+
+
+def visible_why(processes: str) -> str:
+    """Return why a machine shows other people's processes; empty where it hides them."""
+    word, _, reason = processes.partition(" ")
+    return (reason or "no reason given") if word == REFUSED else ""
 
 
 def unwanted(look: MachineLook, wanted: Iterable[RenderedFile]) -> list[str]:

@@ -105,7 +105,7 @@ async def instance_list(
         ("project_id = ${}", wanted.project_id),
         ("app_slug = ${}", wanted.app_slug),
         ("status = ANY(${})", list(wanted.status) or None),
-        ("adapter_detail ->> 'summary' ILIKE '%' || ${} || '%'", wanted.search),
+        ("strpos(lower(adapter_detail ->> 'summary'), lower(${})) > 0", wanted.search),
         ("id < ${}", after),
     ):
         if value is not None:

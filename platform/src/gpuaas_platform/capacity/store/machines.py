@@ -11,7 +11,6 @@ import asyncpg
 from gpuaas_contract.capacity import (
     AllocationCreate,
     NodeCreate,
-    NodeUpdate,
     RegionCreate,
     SkuCreate,
 )
@@ -20,8 +19,12 @@ from gpuaas_platform.kernel.caller import Place, Reach
 from gpuaas_platform.kernel.correlation import CorrelatedRows, CorrelationQuery, correlated_sql
 from gpuaas_platform.kernel.database import Connection, Record
 
+# The holder of a node sees that its agent was taken away; other conditions are the operators'.
 _ALLOCATION = (
-    "SELECT a.*, n.address, coalesce(n.host_keys, '[]') AS host_keys"
+    "SELECT a.*, n.address, coalesce(n.host_keys, '[]') AS host_keys,"
+    " CASE WHEN n.allocation_id = a.id"
+    "  THEN jsonb_path_query_array(n.conditions, '$[*] ? (@.type == \"agent_left\")')"
+    "  ELSE '[]' END AS conditions"
     " FROM allocations a LEFT JOIN nodes n ON n.id = a.node_id"
 )
 
@@ -31,8 +34,10 @@ async def region_insert(
 ) -> Record | None:
     """A new region; None when the name is taken."""
     return await conn.fetchrow(
-        "INSERT INTO regions (id, name, display_name, provider, provider_options, created_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO NOTHING RETURNING *",
+        "INSERT INTO regions"
+        " (id, name, display_name, provider, provider_options, cleaning, created_at)"
+        " VALUES ($1, $2, $3, $4, $5, CASE $4 WHEN 'enrolled' THEN 'same_tenant_only'"
+        " ELSE 'recreate' END, $6) ON CONFLICT (name) DO NOTHING RETURNING *",
         region_id, body.name, body.display_name, body.provider, body.provider_options, now,
     )  # fmt: skip
 
@@ -132,12 +137,12 @@ async def node_lock(conn: Connection, node_id: str) -> Record | None:
     return await conn.fetchrow("SELECT * FROM nodes WHERE id = $1 FOR UPDATE", node_id)
 
 
-async def node_update(conn: Connection, node_id: str, body: NodeUpdate) -> Record | None:
+async def node_update(conn: Connection, node_id: str, status: str, reason: str) -> Record | None:
     """Set a node's status."""
     return await conn.fetchrow(
         "UPDATE nodes SET status = $2, status_reason = $3, revision = revision + 1"
         " WHERE id = $1 RETURNING *",
-        node_id, body.status, body.reason,
+        node_id, status, reason,
     )  # fmt: skip
 
 
@@ -183,25 +188,6 @@ async def allocation_node(conn: Connection, allocation_id: str) -> str | None:
         "SELECT node_id FROM allocations WHERE id = $1", allocation_id
     )
     return found
-
-
-async def node_take(conn: Connection, body: AllocationCreate, allocation_id: str) -> Record | None:
-    """Give a free node of the wanted kind to an allocation; None when there is none."""
-    return await conn.fetchrow(
-        "UPDATE nodes SET allocation_id = $4, revision = revision + 1 WHERE id = ("
-        " SELECT id FROM nodes WHERE region = $1 AND sku = $2 AND status = 'ready'"
-        " AND allocation_id IS NULL AND ($3::text IS NULL OR id = $3)"
-        " ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING *",
-        body.region, body.sku, body.node_id, allocation_id,
-    )  # fmt: skip
-
-
-async def node_give_back(conn: Connection, allocation_id: str) -> None:
-    """Free the node of an allocation."""
-    await conn.execute(
-        "UPDATE nodes SET allocation_id = NULL, revision = revision + 1 WHERE allocation_id = $1",
-        allocation_id,
-    )
 
 
 @dataclass(frozen=True)
@@ -305,14 +291,16 @@ async def allocation_settle(conn: Connection, allocation_id: str, node_id: str |
     await conn.execute("UPDATE allocations SET node_id = $2 WHERE id = $1", allocation_id, node_id)
     if node_id is not None:
         await conn.execute(
-            "UPDATE nodes SET allocation_id = $2 WHERE id = $1", node_id, allocation_id
-        )
+            "UPDATE nodes n SET allocation_id = a.id, last_org_id = a.org_id"
+            " FROM allocations a WHERE n.id = $1 AND a.id = $2",
+            node_id, allocation_id,
+        )  # fmt: skip
 
 
 async def node_forget(conn: Connection, allocation_id: str, reason: str) -> None:
     """The made machine of an allocation is gone: so is its node, unless others remember it."""
     node_id = await conn.fetchval(
-        "UPDATE nodes SET allocation_id = NULL, status = 'cordoned', status_reason = $2,"
+        "UPDATE nodes SET allocation_id = NULL, status = 'retired', status_reason = $2,"
         " revision = revision + 1 WHERE allocation_id = $1 RETURNING id",
         allocation_id, reason,
     )  # fmt: skip

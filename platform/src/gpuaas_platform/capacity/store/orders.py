@@ -22,6 +22,9 @@ async def orders_claim(
     return await conn.fetch(
         "WITH due AS (SELECT allocation_id FROM machine_orders WHERE due_at <= $2"
         "  AND (leased_until IS NULL OR leased_until <= $2)"
+        # A machine is taken away after its cleaning was opened, so that the record is complete.
+        "  AND NOT EXISTS (SELECT FROM nodes n"
+        "   WHERE n.allocation_id = machine_orders.allocation_id AND n.departing)"
         "  ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED),"
         " taken AS (UPDATE machine_orders o SET token = $1, leased_until = $3,"
         "  attempt = o.attempt + 1 FROM due WHERE o.allocation_id = due.allocation_id"

@@ -81,14 +81,26 @@ class Delivery:
     reader: str
     task: str
     correlation_id: str
+    allocation_id: str | None = None
+
+
+async def delivery_known(conn: Connection, delivery: Delivery) -> bool:
+    """Whether this reader had any version of this secret for this task before."""
+    return bool(
+        await conn.fetchval(
+            "SELECT EXISTS (SELECT FROM secret_deliveries WHERE secret_id = $1 AND reader = $2"
+            " AND task = $3)",
+            delivery.secret_id, delivery.reader, delivery.task,
+        )
+    )  # fmt: skip
 
 
 async def delivery_insert(conn: Connection, delivery: Delivery, now: datetime) -> bool:
     """Record a delivery; False when this reader had this version for this task before."""
     made = await conn.fetchval(
-        "INSERT INTO secret_deliveries (secret_id, version, reader, task, at, correlation_id)"
-        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING true",
+        "INSERT INTO secret_deliveries (secret_id, version, reader, task, at, correlation_id,"
+        " allocation_id) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING true",
         delivery.secret_id, delivery.version, delivery.reader, delivery.task, now,
-        delivery.correlation_id,
+        delivery.correlation_id, delivery.allocation_id,
     )  # fmt: skip
     return bool(made)

@@ -13,6 +13,7 @@ class NewAgent:
 
     node_id: str
     enrolment_id: str
+    address: str
     facts: dict[str, Any]
 
 
@@ -27,6 +28,7 @@ class NewIdentity:
     fingerprint: str
     sealing_key: bytes
     expires_at: datetime
+    generation: int
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class NewToken:
     challenge_hash: bytes
     node_id: str
     identity_id: str
+    address: str
     expires_at: datetime
 
 
@@ -45,14 +48,14 @@ async def agent_put(conn: Connection, new: NewAgent, now: datetime) -> bool:
     return bool(
         await conn.fetchval(
             "INSERT INTO node_agents (node_id, status, enrolment_id, facts, facts_at, enrolled_at,"
-            " last_seen_at) VALUES ($1, 'enrolled', $2, $3, $4, $4, $4)"
+            " last_seen_at, address) VALUES ($1, 'enrolled', $2, $3, $4, $4, $4, $5)"
             " ON CONFLICT (node_id) DO UPDATE SET status = 'enrolled', boot_id = '',"
             " enrolment_id = excluded.enrolment_id, facts = excluded.facts, leave_reason = '',"
             " facts_at = excluded.facts_at, enrolled_at = excluded.enrolled_at,"
             " absent_since = NULL, access_revision = '', access_error = '',"
-            " last_seen_at = excluded.last_seen_at"
+            " last_seen_at = excluded.last_seen_at, address = excluded.address"
             " WHERE node_agents.status = 'left' RETURNING true",
-            new.node_id, new.enrolment_id, new.facts, now,
+            new.node_id, new.enrolment_id, new.facts, now, new.address,
         )
     )  # fmt: skip
 
@@ -74,6 +77,13 @@ async def agent_status_set(conn: Connection, node_id: str, status: str, reason: 
         " WHERE node_id = $1",
         node_id, status, reason,
     )  # fmt: skip
+
+
+async def agent_address_set(conn: Connection, node_id: str, address: str) -> None:
+    """Where the agent of a node that is held speaks from."""
+    await conn.execute(
+        "UPDATE node_agents SET address = $2 WHERE node_id = $1 AND address <> $2", node_id, address
+    )
 
 
 @dataclass(frozen=True)
@@ -126,16 +136,19 @@ async def identity_insert(conn: Connection, new: NewIdentity, now: datetime) -> 
     )  # fmt: skip
     return await conn.fetchrow(
         "INSERT INTO node_identities (id, node_id, status, public_key, fingerprint, sealing_key,"
-        " created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING *",
+        " created_at, expires_at, generation) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+        " RETURNING *",
         new.id, new.node_id, new.status, new.public_key, new.fingerprint, new.sealing_key, now,
-        new.expires_at,
+        new.expires_at, new.generation,
     )  # fmt: skip
 
 
 async def identities_usable(conn: Connection, node_id: str) -> list[Record]:
-    """The identities of a node that have not ended, newest first."""
+    """The identities of a node that have not ended, newest first; none of an earlier tenant's."""
     return await conn.fetch(
-        "SELECT * FROM node_identities WHERE node_id = $1 AND status <> 'ended' ORDER BY id DESC",
+        "SELECT i.* FROM node_identities i JOIN nodes n ON n.id = i.node_id"
+        " WHERE i.node_id = $1 AND i.status <> 'ended' AND i.generation = n.generation"
+        " ORDER BY i.id DESC",
         node_id,
     )
 
@@ -179,16 +192,22 @@ async def token_insert(conn: Connection, new: NewToken) -> bool:
     """Keep a token; False when its challenge has been used."""
     return bool(
         await conn.fetchval(
-            "INSERT INTO node_tokens (hash, challenge_hash, node_id, identity_id, expires_at)"
-            " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (challenge_hash) DO NOTHING RETURNING true",
+            "INSERT INTO node_tokens (hash, challenge_hash, node_id, identity_id, expires_at,"
+            " address) VALUES ($1, $2, $3, $4, $5, $6)"
+            " ON CONFLICT (challenge_hash) DO NOTHING RETURNING true",
             new.hash, new.challenge_hash, new.node_id, new.identity_id, new.expires_at,
+            new.address,
         )
     )  # fmt: skip
 
 
 async def token_resolve(conn: Connection, token_hash: bytes) -> Record | None:
-    """Whose token this is."""
-    return await conn.fetchrow("SELECT * FROM node_tokens WHERE hash = $1", token_hash)
+    """Whose token this is; None for one of an identity that an earlier tenant could have read."""
+    return await conn.fetchrow(
+        "SELECT t.* FROM node_tokens t JOIN node_identities i ON i.id = t.identity_id"
+        " JOIN nodes n ON n.id = t.node_id AND n.generation = i.generation WHERE t.hash = $1",
+        token_hash,
+    )
 
 
 async def tokens_forget(conn: Connection, before: datetime) -> None:

@@ -20,16 +20,18 @@ class NewEnrolment:
     expires_at: datetime
     created_by: str
     correlation_id: str
+    generation: int
 
 
 async def enrolment_insert(conn: Connection, new: NewEnrolment, now: datetime) -> Record | None:
     """Keep an enrolment."""
     return await conn.fetchrow(
         "INSERT INTO enrolments (id, token_hash, node_name, region, sku, address, node_id, known,"
-        " expires_at, created_by, correlation_id, created_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING *",
+        " expires_at, created_by, correlation_id, created_at, generation)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING *",
         new.id, new.token_hash, new.node_name, new.region, new.sku, new.address, new.node_id,
         new.node_id is not None, new.expires_at, new.created_by, new.correlation_id, now,
+        new.generation,
     )  # fmt: skip
 
 
@@ -52,6 +54,14 @@ async def enrolment_end(conn: Connection, enrolment_id: str, status: str) -> Rec
     """An enrolment that is held can be used no more."""
     return await conn.fetchrow(
         "UPDATE enrolments SET status = $2 WHERE id = $1 RETURNING *", enrolment_id, status
+    )
+
+
+async def enrolments_pending_lock(conn: Connection, node_id: str) -> list[Record]:
+    """Enrolments of a node that can still be used, held until the transaction ends."""
+    return await conn.fetch(
+        "SELECT * FROM enrolments WHERE node_id = $1 AND status = 'pending' ORDER BY id FOR UPDATE",
+        node_id,
     )
 
 

@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from gpuaas_platform.identity.routes.access import router as access_router
 from gpuaas_platform.identity.routes.accounts import router as accounts_router
 from gpuaas_platform.identity.routes.devices import router as devices_router
+from gpuaas_platform.identity.routes.federation import router as federation_router
 from gpuaas_platform.identity.routes.oidc import router as oidc_router
 from gpuaas_platform.identity.routes.people import router as people_router
 from gpuaas_platform.identity.routes.revocation import router as revocation_router
@@ -19,6 +20,7 @@ for part in (
     revocation_router,
     second_factors_router,
     oidc_router,
+    federation_router,
     devices_router,
     tenants_router,
     users_router,

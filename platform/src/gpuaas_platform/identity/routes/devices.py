@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Response
 
 from gpuaas_contract.device_sign_in import (
     DeviceSignIn,
@@ -13,7 +13,6 @@ from gpuaas_contract.device_sign_in import (
     DeviceSignInRedeem,
 )
 from gpuaas_platform.identity import devices
-from gpuaas_platform.identity.cookies import base_url
 from gpuaas_platform.kernel.call import CallDep, OpenCallDep
 
 router = APIRouter()
@@ -27,11 +26,9 @@ UserCode = Annotated[str, Path(max_length=20, description="The code the terminal
     status_code=201,
     response_model=DeviceSignInBegun,
 )
-async def device_sign_in_create(
-    call: OpenCallDep, given: DeviceSignInCreate, request: Request
-) -> Response:
+async def device_sign_in_create(call: OpenCallDep, given: DeviceSignInCreate) -> Response:
     """Begin to sign a terminal in: it shows the code and waits for a person to let it in."""
-    return await devices.device_create(call, given, base_url(call.platform, request))
+    return await devices.device_create(call, given)
 
 
 @router.post(

@@ -15,5 +15,9 @@ router = APIRouter()
 async def person_list(
     call: CallDep, project_id: str, cursor: Cursor = None, limit: Limit = 50
 ) -> Page[Person]:
-    """List the people with a role in a project or its tenant, as apps make accounts for them."""
+    """List the people with a role in a project or its tenant, as apps make accounts for them.
+
+    Roles and permissions of others are null unless the caller may read role bindings or control
+    operations there.
+    """
     return await service.person_list(call, project_id, cursor, limit)

@@ -16,8 +16,7 @@ from gpuaas_contract.credentials import (
     SecondFactorCreate,
 )
 from gpuaas_platform.identity import second_factors as service
-from gpuaas_platform.identity.cookies import base_url
-from gpuaas_platform.identity.passkeys import site_of
+from gpuaas_platform.identity.cookies import site_visited
 from gpuaas_platform.kernel.call import CallDep
 from gpuaas_platform.kernel.paging import Cursor, Limit
 from gpuaas_platform.kernel.work import mutate
@@ -43,7 +42,7 @@ async def second_factor_create(
     call: CallDep, given: SecondFactorCreate, request: Request
 ) -> Response:
     """Begin to set up a second factor; its secret is shown this once."""
-    site = site_of(base_url(call.platform, request))
+    site = site_visited(call.platform, request)
     return await service.factor_create(call, given, site)
 
 
@@ -56,7 +55,7 @@ async def second_factor_confirm(
     call: CallDep, factor_id: str, given: SecondFactorConfirm, request: Request
 ) -> Response:
     """Confirm a second factor by its first code; from then on sign-ins by password ask for one."""
-    site = site_of(base_url(call.platform, request))
+    site = site_visited(call.platform, request)
     return await service.factor_confirm(call, factor_id, given, site)
 
 

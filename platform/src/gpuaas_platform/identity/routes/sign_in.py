@@ -7,17 +7,17 @@ from fastapi import APIRouter, Request, Response
 from gpuaas_contract.access import Whoami
 from gpuaas_contract.common import Page
 from gpuaas_contract.credentials import PasskeyChallenge, Session
+from gpuaas_contract.federation import SignInChoice
 from gpuaas_contract.identity import SignIn
 from gpuaas_platform.identity import sessions, whoami
 from gpuaas_platform.identity.cookies import (
-    base_url,
     browser_secure,
     device_cookie_of,
     same_site_require,
     session_answer,
     session_cookies_clear,
+    site_visited,
 )
-from gpuaas_platform.identity.passkeys import site_of
 from gpuaas_platform.kernel.call import CallDep, OpenCallDep
 from gpuaas_platform.kernel.paging import Cursor, Limit
 from gpuaas_platform.kernel.work import mutate
@@ -25,15 +25,27 @@ from gpuaas_platform.kernel.work import mutate
 router = APIRouter()
 
 
-@router.post("/sessions", operation_id="session_create", status_code=201, response_model=Session)
+@router.post(
+    "/sessions",
+    operation_id="session_create",
+    status_code=201,
+    response_model=Session,
+    responses={200: {"model": SignInChoice, "description": "The password is that of several"}},
+)
 async def session_create(call: OpenCallDep, given: SignIn, request: Request) -> Response:
-    """Sign in with email and password; the session goes into a cookie."""
+    """Sign in with email and password; the session goes into a cookie.
+
+    Where the address and the password are those of accounts in several tenants, the answer is a
+    choice with status 200, and nobody is signed in.
+    """
     same_site_require(request)
     secure = browser_secure(call.platform, request)
-    site = site_of(base_url(call.platform, request))
+    site = site_visited(call.platform, request)
     begun = await sessions.session_create(
         call, given, sessions.Visit(device_cookie_of(request, secure=secure), site)
     )
+    if isinstance(begun, SignInChoice):
+        return _choice_answer(begun)
     return session_answer(call.platform, begun, secure=secure)
 
 
@@ -42,14 +54,16 @@ async def session_create(call: OpenCallDep, given: SignIn, request: Request) -> 
     operation_id="passkey_challenge_create",
     status_code=201,
     response_model=PasskeyChallenge,
+    responses={200: {"model": SignInChoice, "description": "The password is that of several"}},
 )
 async def passkey_challenge_create(call: OpenCallDep, given: SignIn, request: Request) -> Response:
     """Ask what a passkey is to sign, with email and password, before signing in with both."""
     same_site_require(request)
     secure = browser_secure(call.platform, request)
-    site = site_of(base_url(call.platform, request))
+    site = site_visited(call.platform, request)
     visit = sessions.Visit(device_cookie_of(request, secure=secure), site)
-    return await sessions.passkey_challenge_create(call, given, visit)
+    asked = await sessions.passkey_challenge_create(call, given, visit)
+    return _choice_answer(asked) if isinstance(asked, SignInChoice) else asked
 
 
 @router.get("/sessions", operation_id="session_list")
@@ -72,3 +86,7 @@ async def session_end(call: CallDep, session_id: str, request: Request) -> Respo
 async def whoami_read(call: CallDep) -> Whoami:
     """Tell the caller who they are and what they may do."""
     return await whoami.whoami(call)
+
+
+def _choice_answer(choice: SignInChoice) -> Response:
+    return Response(choice.model_dump_json(), 200, media_type="application/json")

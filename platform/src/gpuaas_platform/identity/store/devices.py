@@ -51,13 +51,17 @@ async def device_by_secret(conn: Connection, hash_: bytes, *, lock: bool = False
     return await conn.fetchrow(_BY_SECRET_HELD if lock else _BY_SECRET, hash_)
 
 
-async def device_write(conn: Connection, device_id: str, status: str, user_id: str) -> None:
-    """A sign-in has been decided, or used."""
+async def device_write(
+    conn: Connection, device_id: str, status: str, user_id: str, org_id: str | None = None
+) -> None:
+    """A sign-in has been decided, or used; `org_id` where it is for one tenant only."""
     await conn.execute(
-        "UPDATE device_sign_ins SET status = $2, user_id = $3 WHERE id = $1",
+        "UPDATE device_sign_ins SET status = $2, user_id = $3, org_id = coalesce($4, org_id)"
+        " WHERE id = $1",
         device_id,
         status,
         user_id,
+        org_id,
     )
 
 

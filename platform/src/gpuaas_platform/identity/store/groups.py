@@ -24,13 +24,14 @@ class NewMapping:
     role: RoleRef
     place: Place
     now: datetime
+    provider_id: str | None
 
 
 async def mapping_insert(conn: Connection, new: NewMapping) -> Record | None:
     """The new mapping, or None when there is one like it."""
     made = await conn.fetchval(
         "INSERT INTO group_mappings (id, issuer, group_name, role_name, role_id, org_id,"
-        " project_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+        " project_id, created_at, provider_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
         " ON CONFLICT DO NOTHING RETURNING id",
         new.id,
         new.issuer,
@@ -40,6 +41,7 @@ async def mapping_insert(conn: Connection, new: NewMapping) -> Record | None:
         new.place.org_id,
         new.place.project_id,
         new.now,
+        new.provider_id,
     )
     return None if made is None else await mapping_read(conn, new.id)
 
@@ -60,16 +62,20 @@ async def mapping_delete(conn: Connection, mapping_id: str) -> None:
     await conn.execute("DELETE FROM group_mappings WHERE id = $1", mapping_id)
 
 
-async def mappings_of(conn: Connection, issuer: str, groups: list[str]) -> list[Record]:
+async def mappings_of(
+    conn: Connection, provider_id: str | None, issuer: str, groups: list[str]
+) -> list[Record]:
     """Mappings that apply to somebody in these groups; none of them goes before the commit."""
     return await conn.fetch(
         f"{_MAPPING} LEFT JOIN tenants t ON t.id = m.org_id"
         " LEFT JOIN projects p ON p.id = m.project_id"
         " WHERE m.issuer = $1 AND m.group_name = ANY ($2::text[])"
+        " AND m.provider_id IS NOT DISTINCT FROM $3"
         " AND coalesce(t.active, true) AND coalesce(p.active, true)"
         " ORDER BY m.id FOR SHARE OF m",
         issuer,
         groups,
+        provider_id,
     )
 
 
@@ -95,6 +101,20 @@ async def mappings_page(conn: Connection, wanted: MappingFilter) -> list[Record]
         wanted.before or LAST,
         wanted.count,
     )
+
+
+async def bindings_followed(
+    conn: Connection, user_id: str, provider_id: str | None
+) -> dict[str, str]:
+    """A user's bindings that follow groups of one provider, by their mapping."""
+    rows = await conn.fetch(
+        "SELECT b.id, b.mapping_id FROM role_bindings b"
+        " JOIN group_mappings m ON m.id = b.mapping_id WHERE b.principal_id = $1"
+        " AND m.provider_id IS NOT DISTINCT FROM $2 ORDER BY b.id",
+        user_id,
+        provider_id,
+    )
+    return {row["mapping_id"]: row["id"] for row in rows}
 
 
 async def followers(conn: Connection, mapping_id: str) -> list[str]:

@@ -27,10 +27,11 @@ def email_key(email: str) -> str:
 
 
 async def user_insert(conn: Connection, new: NewUser) -> Record | None:
-    """The new user, with a name for machines, or None when the address is taken."""
+    """The new user, with a name for machines; None when an account there has the address."""
     row = await conn.fetchrow(
         "INSERT INTO users (id, org_id, email, email_key, display_name, password_hash, created_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (email_key) DO NOTHING RETURNING *",
+        " VALUES ($1, $2, $3, $4, $5, $6, $7)"
+        " ON CONFLICT (org_id, email_key) DO NOTHING RETURNING *",
         new.id,
         new.org_id,
         new.email.strip(),
@@ -76,20 +77,45 @@ async def user_lock(conn: Connection, user_id: str) -> Record | None:
     return await conn.fetchrow("SELECT * FROM users WHERE id = $1 FOR UPDATE", user_id)
 
 
-async def user_by_email(conn: Connection, email: str) -> Record | None:
-    """A user by address, with whether the tenant that manages them is active."""
-    return await conn.fetchrow(
-        "SELECT u.*, coalesce(t.active, true) AS home_active FROM users u"
-        " LEFT JOIN tenants t ON t.id = u.org_id WHERE u.email_key = $1",
+# A user with the tenant of the account: whether it is active and what people call it.
+_WITH_HOME = (
+    "SELECT u.*, coalesce(t.active, true) AS home_active, t.display_name AS home_name"
+    " FROM users u LEFT JOIN tenants t ON t.id = u.org_id"
+)
+
+
+async def users_by_email(conn: Connection, email: str) -> list[Record]:
+    """All accounts with an address, the one used last first."""
+    return await conn.fetch(
+        f"{_WITH_HOME} WHERE u.email_key = $1 ORDER BY u.last_sign_in_at DESC NULLS LAST, u.id",
         email_key(email),
     )
 
 
+async def operator_by_email(conn: Connection, email: str) -> Record | None:
+    """The account of the platform with an address."""
+    return await conn.fetchrow(
+        f"{_WITH_HOME} WHERE u.email_key = $1 AND u.org_id IS NULL", email_key(email)
+    )
+
+
+async def passwords_at_one_address(conn: Connection) -> int:
+    """How many accounts with a password one address has at most, in the whole installation."""
+    found: int = await conn.fetchval(
+        "SELECT coalesce(max(n), 1) FROM (SELECT count(*) AS n FROM users"
+        " WHERE password_hash IS NOT NULL GROUP BY email_key HAVING count(*) > 1) AS shared"
+    )
+    return found
+
+
 async def user_write(conn: Connection, user_id: str, change: dict[str, object]) -> Record | None:
-    """Change a user that is held; None when the new address is taken by another."""
+    """Change a user that is held; None when another account there has the address."""
     email = change.get("email")
     if email is not None and await conn.fetchval(
-        "SELECT true FROM users WHERE email_key = $1 AND id <> $2", email_key(str(email)), user_id
+        "SELECT true FROM users o JOIN users u ON u.id = $2 WHERE o.email_key = $1 AND o.id <> u.id"
+        " AND o.org_id IS NOT DISTINCT FROM u.org_id",
+        email_key(str(email)),
+        user_id,
     ):
         return None
     return await conn.fetchrow(
@@ -198,31 +224,60 @@ async def user_projects(conn: Connection, user_id: str) -> list[Record]:
     )
 
 
-async def identity_user(conn: Connection, issuer: str, subject: str) -> str | None:
-    """The user somebody at a provider is known as."""
-    found: str | None = await conn.fetchval(
-        "SELECT user_id FROM user_identities WHERE issuer = $1 AND subject = $2", issuer, subject
-    )
-    return found
-
-
 @dataclass(frozen=True)
-class NewIdentity:
-    """Somebody at a provider who is a user here."""
+class Subject:
+    """Somebody at a provider; without a provider's id it is the operator's."""
 
+    provider_id: str | None
     issuer: str
     subject: str
-    user_id: str
-    now: datetime
+    email: str | None
 
 
-async def identity_insert(conn: Connection, new: NewIdentity) -> None:
-    """Know somebody at a provider as a user."""
+_ACCOUNTS = f"""
+SELECT a.*, CASE
+    WHEN EXISTS (SELECT FROM user_identities i WHERE i.user_id = a.id AND i.issuer = $2
+        AND i.provider_id IS NOT DISTINCT FROM $1 AND i.subject = $3) THEN 'this_person'
+    WHEN EXISTS (SELECT FROM user_identities i WHERE i.user_id = a.id AND i.issuer = $2
+        AND i.provider_id IS NOT DISTINCT FROM $1) THEN 'another_person'
+    ELSE 'none' END AS link
+FROM ({_WITH_HOME}) AS a
+WHERE a.email_key = $4 OR a.id IN (SELECT user_id FROM user_identities
+    WHERE provider_id IS NOT DISTINCT FROM $1 AND issuer = $2 AND subject = $3)
+ORDER BY a.last_sign_in_at DESC NULLS LAST, a.id
+"""  # noqa: S608 - code, no values
+
+
+async def accounts_of(conn: Connection, who: Subject) -> list[Record]:
+    """Accounts linked to somebody at a provider, and those with their address.
+
+    `link` says whether an account is linked to this person there, to another one, or to none.
+    """
+    return await conn.fetch(
+        _ACCOUNTS,
+        who.provider_id,
+        who.issuer,
+        who.subject,
+        None if who.email is None else email_key(who.email),
+    )
+
+
+async def identity_insert(conn: Connection, who: Subject, user_id: str, now: datetime) -> bool:
+    """Know somebody at a provider as a user; False when they are known as them already."""
+    made = await conn.fetchval(
+        "INSERT INTO user_identities (provider_id, issuer, subject, user_id, created_at)"
+        " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING true",
+        who.provider_id,
+        who.issuer,
+        who.subject,
+        user_id,
+        now,
+    )
+    return bool(made)
+
+
+async def password_remove(conn: Connection, user_id: str) -> None:
+    """Let a user in through a provider only."""
     await conn.execute(
-        "INSERT INTO user_identities (issuer, subject, user_id, created_at)"
-        " VALUES ($1, $2, $3, $4)",
-        new.issuer,
-        new.subject,
-        new.user_id,
-        new.now,
+        "UPDATE users SET password_hash = NULL, revision = revision + 1 WHERE id = $1", user_id
     )

@@ -73,12 +73,16 @@ async def failures_read(conn: Connection, subject: bytes, since: datetime) -> in
 async def attempt_forgive(conn: Connection, pair: bytes, address: bytes | None) -> None:
     """A sign-in succeeded: the pair starts over, the address gets its one attempt back."""
     await attempt_forget(conn, pair)
-    if address is None:
-        return
+    if address is not None:
+        await attempt_return(conn, address)
+
+
+async def attempt_return(conn: Connection, subject: bytes) -> None:
+    """Give a subject this one attempt back; the others stay counted."""
     await conn.execute(
         "UPDATE sign_in_throttles SET attempts = greatest(attempts - 1, 0),"
         " blocked_until = '-infinity' WHERE subject = $1",
-        address,
+        subject,
     )
 
 

@@ -165,6 +165,17 @@ async def token_narrowed(conn: Connection, token_id: str | None) -> bool:
     )
 
 
+async def tokens_end(conn: Connection, user_id: str, now: datetime) -> None:
+    """End all that a user is authenticated by, and what a terminal was promised as them."""
+    await conn.execute(
+        "WITH promised AS (UPDATE device_sign_ins SET status = 'denied'"
+        "   WHERE user_id = $1 AND status = 'approved')"
+        " UPDATE tokens SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL",
+        user_id,
+        now,
+    )
+
+
 @dataclass(frozen=True)
 class TokenFilter:
     """Which of a user's tokens a list shows."""

@@ -1,12 +1,15 @@
-"""By which address a machine reaches the platform, as far as the platform can tell.
+"""The platform's own address, for the absolute URLs it hands out.
 
-Used for the URLs of deliveries. The operator's word (`public_url`) comes first; without it, the
-address among those the platform listens on that the way to the machine begins at.
+The configured `public_url` comes first; without it, the address among those the platform listens on
+that is this host's end of the route to the caller. The Host header of a request is never used: the
+caller chooses it, and another caller may follow the URL.
 """
 
 import ipaddress
 import socket
 from typing import Final
+
+from starlette.requests import Request
 
 from gpuaas_platform.kernel.settings import Settings
 
@@ -14,10 +17,21 @@ _EVERYWHERE: Final = {"0.0.0.0", "::", ""}  # noqa: S104 - what a listener may b
 _DISCARD: Final = 9
 
 
+def public_base(settings: Settings) -> str:
+    """The configured public URL without its last slash; empty, for a relative URL, without one."""
+    return (settings.public_url or "").rstrip("/")
+
+
+def port_of(settings: Settings, request: Request) -> int:
+    """The port at which this request came."""
+    port: int | None = (request.scope.get("server") or ("", None))[1]
+    return port or settings.port
+
+
 def base_of(settings: Settings, port: int, address: str | None) -> str:
-    """The beginning of a URL for the machine at an address; `port` is where this request came."""
-    if settings.public_url is not None:
-        return settings.public_url.rstrip("/")
+    """The start of an absolute URL for who is at this address; `port` is where a request came."""
+    if settings.public_url:
+        return public_base(settings)
     hosts = [host.strip() for host in settings.host.split(",")]
     route = _route_to(address or "")
     if route is not None and (route in hosts or _EVERYWHERE & set(hosts)):
