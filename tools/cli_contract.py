@@ -20,7 +20,7 @@ PREFIX: Final = "/api/v1"
 Node = dict[str, Any]
 
 # Verbs of two words; every other verb is the last word of an operation's id.
-_LONG_VERBS: Final = ("list_all", "project_summary", "tenant_summary")
+_LONG_VERBS: Final = ("end_all", "list_all", "project_summary", "tenant_summary")
 # What people call a thing, where the contract's word is longer.
 _SHORT: Final = {"app_instance": "instance", "app_member": "member"}
 _SHOWN: Final = {"read": "show"}

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from api_case import At, Body, Case, Params
 from api_cases_artifacts import ARTIFACT_CASES
+from api_cases_credentials import CREDENTIAL_CASES
 from api_scenario import CLOSED_PORT
 from apps_fixtures import echo_manifest
 from custody_fixtures import USER_KEY, private_key_make
@@ -437,6 +438,7 @@ CASES: Final = (
     | _CAPACITY_CATALOG
     | _CUSTODY
     | ARTIFACT_CASES
+    | CREDENTIAL_CASES
     | _FLEET
     | _APPS_OPERATE
 )

@@ -55,6 +55,11 @@ BODIES: Final[dict[tuple[str, str], Reference]] = {
         "user_id",
         lambda ref, _: {"email": "who@example.org", "password": "a guess at it", "user_id": ref},
     ),
+    ("passkey_challenge_create", "user_id"): Reference(
+        "stranger",
+        "user_id",
+        lambda ref, _: {"email": "who@example.org", "password": "a guess at it", "user_id": ref},
+    ),
     ("personal_token_create", "scope"): Reference(
         "stranger in a session",
         "project_id",

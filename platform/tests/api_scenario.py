@@ -166,7 +166,15 @@ async def _person(scenario: Scenario, who: str, person: Browser) -> None:
     scenario.people[who] = person
     token = await person.made("/personal-tokens", {"name": f"of {who}"})
     scenario.tokens[who] = token["secret"]
+    if who == "member":
+        sessions = await person.seen("/sessions")
+        scenario.params |= {
+            "member_token_id": (await person.made("/personal-tokens", {"name": "quagga"}))["id"],
+            "member_session_id": sessions["items"][0]["id"],
+        }
     if who == "boss":
+        factor = await person.made("/second-factors", {"current_password": PASSWORD})
+        scenario.params["factor_id"] = factor["id"]
         sessions = await person.seen("/sessions")
         spare = await person.made("/personal-tokens", {"name": "zebra-spare"})
         scenario.params |= {"token_id": spare["id"], "session_id": sessions["items"][0]["id"]}

@@ -20,7 +20,7 @@ from gpuaas_cli.config import (
 )
 from gpuaas_cli.options import Connection
 from gpuaas_cli.output import note
-from gpuaas_cli.prompts import line_read, password_read
+from gpuaas_cli.prompts import code_read, line_read, password_read
 from gpuaas_cli.said import Parameter
 from gpuaas_cli.session import Clients, Session, Stop, run
 from gpuaas_sdk import NotFoundError, Request
@@ -45,6 +45,10 @@ class How:
     password_file: Annotated[
         Path | None,
         Parameter(allow_leading_hyphen=True, help="file with the password; - reads standard input"),
+    ] = None
+    code: Annotated[
+        str | None,
+        Parameter(help="code of your authenticator app, or a recovery code; asked for if needed"),
     ] = None
     token: Annotated[
         bool, Parameter(negative="", help="read a personal token from standard input")
@@ -72,7 +76,8 @@ def login(
 
     Without further words it shows a code and an address: whoever opens it in a browser, on this
     machine or another, and signs in there as always, with a password or through the organisation's
-    provider, lets this terminal in. With --email a password does it here; it is kept nowhere.
+    provider, lets this terminal in. With --email a password does it here; it is kept nowhere. An
+    account with a second factor needs its code too: it is asked for, or given by --code.
     --token reads a personal token. Automation gives --key-file.
 
     Examples
@@ -160,10 +165,8 @@ async def _context(nobody: Clients, how: How, *, no_input: bool) -> Context:
     if how.email is None:
         raise Stop("who? Give --browser, --email, --key-file or --token.")
     password = _password(how.password_file, asks=asks)
-    who = {"email": how.email, "password": password}
-    if how.account is not None:
-        who["user_id"] = how.account
-    made = await password_sign_in(nobody.calls, who, _wanted(how))
+    who = _who(how, password)
+    made = await password_sign_in(nobody.calls, who, _wanted(how), code_read if asks else None)
     return Context(url=url, token=made.secret, token_id=made.id)
 
 
@@ -191,6 +194,12 @@ async def _called(context: Context, request: Request) -> Any:  # noqa: ANN401 - 
 def _has_browser() -> bool:
     """Whether there is a screen to open a browser on; a text browser would take the terminal."""
     return sys.platform == "darwin" or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
+
+
+def _who(how: How, password: str) -> dict[str, Any]:
+    code = {} if how.code is None else {"code": how.code}
+    account = {} if how.account is None else {"user_id": how.account}
+    return {"email": str(how.email), "password": password, **account, **code}
 
 
 def _wanted(how: How) -> dict[str, Any]:

@@ -32,6 +32,11 @@ def password_read() -> str:
         return getpass.getpass("password: ")
 
 
+def code_read() -> str:
+    """A code of a second factor; it works once, so it may be seen."""
+    return line_read("code of your authenticator app, or a recovery code: ").strip()
+
+
 @contextmanager
 def _interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -60,6 +60,8 @@ _NEXT = {
     "check_address": "check the name or id; `gpuaas context show` tells where you are",
     "sign_in": "sign in: `gpuaas login`; `gpuaas context list` shows who you are where",
     "renew_token": "sign in again: `gpuaas login`",
+    "give_code": "give the code too: `gpuaas login --code CODE`",
+    "set_up_second_factor": "set up a second factor on your account's page in the console",
     "report_correlation_id": "report the correlation id",
     "read_policy": "see which rule forbids it: `gpuaas effective-policy show`",
 }

@@ -2,7 +2,7 @@
  * Made by client.ts, shown by widgets/problem-details.tsx. It never guesses: what the platform did
  * not say is absent. */
 
-import { isJsonObject } from "./contract.ts";
+import { isJsonObject, type JsonObject } from "./contract.ts";
 
 export interface FieldError {
   readonly pointer: string;
@@ -19,6 +19,7 @@ interface ProblemFacts {
   readonly nextActions?: readonly string[];
   readonly fieldErrors?: readonly FieldError[];
   readonly retryAfterSeconds?: number | null;
+  readonly context?: JsonObject;
 }
 
 export class Problem extends Error {
@@ -32,6 +33,8 @@ export class Problem extends Error {
   readonly nextActions: readonly string[];
   readonly fieldErrors: readonly FieldError[];
   readonly retryAfterSeconds: number | null;
+  /** What a program may need beside the sentence, by the problem's code. */
+  readonly context: JsonObject;
 
   constructor(facts: ProblemFacts) {
     super(facts.detail);
@@ -43,6 +46,7 @@ export class Problem extends Error {
     this.nextActions = facts.nextActions ?? [];
     this.fieldErrors = facts.fieldErrors ?? [];
     this.retryAfterSeconds = facts.retryAfterSeconds ?? null;
+    this.context = facts.context ?? {};
   }
 
   /** No word from the platform itself: the network, or a gateway in front of it, failed. */
@@ -69,6 +73,7 @@ export function problemFromAnswer(response: Response, body: unknown): Problem {
     nextActions: nextActionsOf(response.status, body.next_actions),
     fieldErrors: list(body.errors).filter(isFieldError),
     retryAfterSeconds,
+    context: isJsonObject(body.context) ? body.context : {},
   });
 }
 

@@ -79,6 +79,7 @@ export const routes: readonly Route[] = [
   page("/audit", "Audit", () => import("../pages/audit/index.tsx")),
   page("/tenants", "Tenants", () => import("../pages/tenants/index.tsx")),
   page("/tenants/:org_id", "Tenant", () => import("../pages/tenant/index.tsx"), "/tenants"),
+  page("/people/:user_id", "Person", () => import("../pages/person/index.tsx"), "/tenants"),
   page("/admin/capacity", "Capacity", () => import("../pages/capacity/index.tsx")),
   page("/admin/nodes/:node_id", "Node", () => import("../pages/node/index.tsx"), "/admin/capacity"),
   page("/admin/apps", "Published apps", () => import("../pages/publishing/index.tsx")),

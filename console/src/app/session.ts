@@ -4,7 +4,7 @@
  * person to sign in again on top of it. */
 
 import { api, call, onUnauthenticated } from "../api/client.ts";
-import type { Schemas, SignInAccount, Whoami } from "../api/contract.ts";
+import type { JsonObject, Schemas, SignInAccount, Whoami } from "../api/contract.ts";
 import { Problem } from "../api/problem.ts";
 import { backoffDelay } from "../live/backoff.ts";
 import { connection } from "../live/connection.ts";
@@ -13,6 +13,7 @@ import { forgetNames } from "../live/names.ts";
 import { createStore } from "../live/store.ts";
 import { noticeAdd, notices } from "./notices.ts";
 import { forgetTitles } from "./page-title.ts";
+import { passkeySigned } from "./passkeys.ts";
 
 export type Session =
   | { readonly kind: "unknown" }
@@ -34,17 +35,35 @@ export function followSession(): void {
   void sessionRead();
 }
 
+/** What is sent beside the password, once the platform has asked for it. */
+export interface Beside {
+  /** Which account, where the password is that of several. */
+  readonly user_id?: string;
+  readonly code?: string;
+  readonly passkey?: JsonObject;
+}
+
 /** Signs in, or answers with the accounts to choose from where the password is that of several. */
 export async function signIn(
   email: string,
   password: string,
-  userId?: string,
+  beside: Beside = {},
 ): Promise<readonly SignInAccount[]> {
-  const body = { email, password, ...(userId === undefined ? {} : { user_id: userId }) };
-  const answer = await call(api.POST("/api/v1/sessions", { body }));
+  const answer = await call(api.POST("/api/v1/sessions", { body: { email, password, ...beside } }));
   if ("accounts" in answer) return answer.accounts;
   sessionStarted(await call(api.GET("/api/v1/whoami")));
   return [];
+}
+
+export async function signInWithPasskey(
+  email: string,
+  password: string,
+  beside: Beside = {},
+): Promise<readonly SignInAccount[]> {
+  const body = { email, password, ...beside };
+  const asked = await call(api.POST("/api/v1/passkey-challenges", { body }));
+  if ("accounts" in asked) return asked.accounts;
+  return signIn(email, password, { ...beside, passkey: await passkeySigned(asked.options) });
 }
 
 /** Finishes a sign-in at a provider that waits for the person. */

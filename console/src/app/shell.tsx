@@ -31,6 +31,8 @@ import { notFound, routes } from "./routes.ts";
 import { session } from "./session.ts";
 import { TopBar } from "./top-bar.tsx";
 
+const ACCOUNT = "/account";
+
 /** Its longest line, and no more: the rest is for the page. */
 const NAVIGATION_WIDTH = 232;
 
@@ -98,13 +100,19 @@ interface RouteProps {
 
 /** The page, for whoever may see one: the rest is sent to sign in, and comes back. */
 function Gate({ route, params }: RouteProps) {
-  const { kind } = useStore(session);
+  const current = useStore(session);
+  const { kind } = current;
   const { pathname, search } = useLocation();
+  // Until a second factor is set up the platform answers nothing else.
+  const due = "who" in current && current.who.second_factor_due && pathname !== ACCOUNT;
   const stranger = kind === "anonymous" && !route.open;
   useEffect(() => {
     if (stranger) navigate(signInHref(pathname + search), { replace: true });
   }, [stranger, pathname, search]);
-  if (stranger || (kind === "unknown" && !route.open)) return <Spinner size="large" />;
+  useEffect(() => {
+    if (due) navigate(ACCOUNT, { replace: true });
+  }, [due]);
+  if (stranger || due || (kind === "unknown" && !route.open)) return <Spinner size="large" />;
   return <route.page params={params} />;
 }
 

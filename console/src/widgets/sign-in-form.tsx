@@ -12,7 +12,8 @@ import { type SubmitEvent, useEffect, useState } from "react";
 import { api, asProblem, call } from "../api/client.ts";
 import type { AuthMethods, SignInAccount } from "../api/contract.ts";
 import type { Problem } from "../api/problem.ts";
-import { signIn } from "../app/session.ts";
+import { passkeysPossible } from "../app/passkeys.ts";
+import { signIn, signInWithPasskey } from "../app/session.ts";
 import { backoffDelay } from "../live/backoff.ts";
 import { AccountChoice } from "./account-choice.tsx";
 import { ProblemAlert } from "./problem-alert.tsx";
@@ -100,34 +101,61 @@ function startUrl(path: string, returnTo: string): string {
 function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
   const [email, setEmail] = useState(initialEmail);
   const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  /** The kinds of second factors the account has, once the platform has asked for one. */
+  const [kinds, setKinds] = useState<readonly string[] | null>(null);
   const [sending, setSending] = useState(false);
   const [tried, setTried] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [waitSeconds, setWaitSeconds] = useCountdown();
+  const [chosen, setChosen] = useState<{ user_id?: string }>({});
   const [offered, setOffered] = useState<readonly SignInAccount[]>([]);
+
+  const typed = email.trim() !== "" && password !== "";
+  const codeAsked = kinds !== null;
+  const codeTyped = !codeAsked || code.trim().length >= CODE_MIN;
 
   async function submit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     setTried(true);
-    if (email.trim() === "" || password === "" || sending || waitSeconds > 0) return;
-    await send();
+    if (!typed || !codeTyped || waitSeconds > 0) return;
+    const second = codeAsked ? { code: code.trim() } : {};
+    await send(() => signIn(email.trim(), password, { ...chosen, ...second }));
   }
 
-  async function send(userId?: string): Promise<void> {
+  async function send(sign: () => Promise<readonly SignInAccount[]>): Promise<void> {
+    if (sending) return;
     setSending(true);
     setProblem(null);
     try {
-      setOffered(await signIn(email.trim(), password, userId));
+      setOffered(await sign());
     } catch (thrown) {
-      const refused = asProblem(thrown);
-      setProblem(refused);
-      setOffered([]);
-      setPassword("");
-      setTried(false);
-      setWaitSeconds(refused.retryAfterSeconds ?? 0);
+      refuse(asProblem(thrown));
     } finally {
       setSending(false);
     }
+  }
+
+  function choose(user_id: string): void {
+    setChosen({ user_id });
+    void send(() => signIn(email.trim(), password, { user_id }));
+  }
+
+  function refuse(refused: Problem): void {
+    setOffered([]);
+    setTried(false);
+    setCode("");
+    if (refused.code === "second_factor_needed") {
+      setKinds(String(refused.context.kinds ?? "totp").split(" "));
+      return;
+    }
+    setProblem(refused);
+    // A wrong code is typed again; after a wrong password both are.
+    if (!codeAsked) {
+      setPassword("");
+      setChosen({});
+    }
+    setWaitSeconds(refused.retryAfterSeconds ?? 0);
   }
 
   if (offered.length > 0) {
@@ -135,7 +163,7 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
       <AccountChoice
         accounts={offered}
         sending={sending}
-        onChoose={({ user_id }) => void send(user_id)}
+        onChoose={({ user_id }) => choose(user_id)}
         onBack={() => {
           setOffered([]);
           setPassword("");
@@ -176,6 +204,37 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
             onChange={({ detail }) => setPassword(detail.value)}
           />
         </FormField>
+        {kinds?.includes("passkey") && passkeysPossible() && (
+          <Button
+            formAction="none"
+            disabled={sending}
+            fullWidth
+            onClick={() => void send(() => signInWithPasskey(email.trim(), password, chosen))}
+          >
+            Use a passkey
+          </Button>
+        )}
+        {codeAsked && (
+          <FormField
+            label="Code"
+            description={
+              kinds.includes("totp")
+                ? "Of your authenticator app, or one of your recovery codes."
+                : "One of your recovery codes."
+            }
+            errorText={tried && !codeTyped ? "Enter the code." : null}
+            stretch
+          >
+            <Input
+              name="code"
+              inputMode="text"
+              autoComplete="one-time-code"
+              autoFocus
+              value={code}
+              onChange={({ detail }) => setCode(detail.value)}
+            />
+          </FormField>
+        )}
         <Button
           variant="primary"
           formAction="submit"
@@ -190,6 +249,8 @@ function PasswordForm({ initialEmail }: { readonly initialEmail: string }) {
     </form>
   );
 }
+
+const CODE_MIN = 6;
 
 /** A number that counts itself down to zero, once a second. */
 function useCountdown() {

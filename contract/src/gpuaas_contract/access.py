@@ -256,6 +256,10 @@ class Whoami(Model):
     display_name: str | None = None
     home: Annotated[Scope, Field(description="The place the account belongs to")]
     token_id: str | None
+    second_factor_due: Annotated[
+        bool,
+        Field(description="A second factor must be set up; until then nothing else is allowed"),
+    ] = False
     bindings: Annotated[list[HeldRole], Field(description="Roles held, and where")]
     permissions: Annotated[
         list[EffectivePermissions], Field(description="What those roles allow, place by place")

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from gpuaas_contract.common import Input, Model
-from gpuaas_contract.identity import DAY, PersonalTokenCreated
+from gpuaas_contract.identity import TOKEN_MAX, PersonalTokenCreated
 
 DEVICE_SECRET_PREFIX: Final = "gpc"
 # No vowels, so that no word comes out; nothing that reads like something else.
@@ -32,8 +32,14 @@ class DeviceSignInCreate(Input):
         ),
     ]
     expires_in_seconds: Annotated[
-        int, Field(ge=60, le=365 * DAY, description="How long its token shall live")
-    ] = 30 * DAY
+        int | None,
+        Field(
+            ge=60,
+            le=TOKEN_MAX,
+            description="How long its token works; the platform's settings say the longest, and"
+            " what holds when left out",
+        ),
+    ] = None
 
 
 class DeviceSignInStatus(StrEnum):

@@ -23,6 +23,8 @@ class ErrorCode(StrEnum):
     UNAUTHENTICATED = "unauthenticated"
     TOKEN_EXPIRED = "token_expired"
     SIGN_IN_FAILED = "sign_in_failed"
+    SECOND_FACTOR_NEEDED = "second_factor_needed"
+    SECOND_FACTOR_MISSING = "second_factor_missing"
     CSRF_FAILED = "csrf_failed"
     PERMISSION_DENIED = "permission_denied"
     POLICY_DENIED = "policy_denied"
@@ -72,6 +74,10 @@ KINDS: Final[dict[ErrorCode, ErrorKind]] = {
     ErrorCode.UNAUTHENTICATED: ErrorKind(401, "Sign in first", False, ("sign_in",)),
     ErrorCode.TOKEN_EXPIRED: ErrorKind(401, "The token has expired", False, ("renew_token",)),
     ErrorCode.SIGN_IN_FAILED: ErrorKind(401, "Sign-in failed", False, ("check_credentials",)),
+    ErrorCode.SECOND_FACTOR_NEEDED: ErrorKind(401, "A code is needed too", False, ("give_code",)),
+    ErrorCode.SECOND_FACTOR_MISSING: ErrorKind(
+        403, "A second factor must be set up first", False, ("set_up_second_factor",)
+    ),
     ErrorCode.CSRF_FAILED: ErrorKind(403, "The CSRF token is missing or wrong", False, ("reload",)),
     ErrorCode.PERMISSION_DENIED: ErrorKind(
         403, "Permission is missing", False, ("ask_for_permission",)

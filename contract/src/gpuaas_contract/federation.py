@@ -246,3 +246,20 @@ class PendingSignInComplete(Input):
             " account"
         ),
     ] = False
+
+
+class OidcMethod(Model):
+    """Signing in through the organisation's provider."""
+
+    name: str
+    start_url: Annotated[str, Field(description="Where the browser goes to begin")]
+
+
+class AuthMethods(Model):
+    """The ways to sign in here."""
+
+    local: Annotated[bool, Field(description="With an email address and a password")]
+    oidc: Annotated[
+        OidcMethod | None,
+        Field(description="Through the organisation's provider; null where none is set up"),
+    ]

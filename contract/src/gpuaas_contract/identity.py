@@ -5,7 +5,7 @@ What people and automation may do (roles, bindings) is in `access.py`. Pure.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -22,12 +22,15 @@ SESSION_COOKIE: Final = "__Host-gpuaas_session"
 LOOPBACK_SESSION_COOKIE: Final = "gpuaas_session"
 CSRF_COOKIE: Final = headers.CSRF_COOKIE
 OIDC_COOKIE: Final = "__Host-gpuaas_oidc"
+DEVICE_COOKIE: Final = "__Host-gpuaas_device"
+LOOPBACK_DEVICE_COOKIE: Final = "gpuaas_device"
 LOOPBACK_OIDC_COOKIE: Final = "gpuaas_oidc"
 PENDING_COOKIE: Final = "__Host-gpuaas_pending"
 LOOPBACK_PENDING_COOKIE: Final = "gpuaas_pending"
 PASSWORD_MIN: Final = 12
 PASSWORD_MAX: Final = 256
 DAY: Final = 86_400
+TOKEN_MAX: Final = 730 * DAY
 
 Identifier = Annotated[str, Field(min_length=1, max_length=64)]
 DisplayName = Annotated[str, Field(min_length=1, max_length=200)]
@@ -58,6 +61,9 @@ class Tenant(Model):
     name: str
     display_name: str
     active: Annotated[bool, Field(description="False: none of its people are let in")]
+    second_factor_required: Annotated[
+        bool, Field(description="Its people need a second factor beside a password")
+    ]
     revision: Revision
     created_at: datetime
 
@@ -82,6 +88,13 @@ class TenantUpdate(Input):
         DisplayName | None, Field(description="What people see instead of the name")
     ] = None
     active: Annotated[bool | None, Field(description="False: none of its people are let in")] = None
+    second_factor_required: Annotated[
+        bool | None,
+        Field(
+            description="True: people managed by the tenant or with a role in it who sign in with"
+            " a password can do nothing until they have set up a second factor"
+        ),
+    ] = None
 
 
 class Project(Model):
@@ -202,6 +215,13 @@ class PasswordSet(Input):
             description="The present one; needed to change one's own",
         ),
     ] = None
+    end_tokens: Annotated[
+        bool,
+        Field(
+            description="Personal tokens end too. False keeps them, and is refused when the"
+            " password is somebody else's"
+        ),
+    ] = True
 
 
 class ServiceAccount(Model):
@@ -352,7 +372,7 @@ class PersonalToken(Model):
     created_at: datetime
     expires_at: datetime
     revoked_at: datetime | None
-    last_used_at: datetime | None
+    last_used_at: Annotated[datetime | None, Field(description="Exact to a minute")]
 
 
 class PersonalTokenCreate(Input):
@@ -360,8 +380,14 @@ class PersonalTokenCreate(Input):
 
     name: Annotated[str, Field(min_length=1, max_length=100, description="Tells your tokens apart")]
     expires_in_seconds: Annotated[
-        int, Field(ge=60, le=365 * DAY, description="How long it works; 30 days unless said")
-    ] = 30 * DAY
+        int | None,
+        Field(
+            ge=60,
+            le=TOKEN_MAX,
+            description="How long it works; the platform's settings say the longest, and what"
+            " holds when left out",
+        ),
+    ] = None
     permissions: Annotated[
         list[Permission] | None,
         Field(min_length=1, max_length=200, description="Only these; all of yours when left out"),
@@ -394,35 +420,20 @@ class SignIn(Input):
             description="The account's password",
         ),
     ]
+    code: Annotated[
+        str | None,
+        Field(
+            min_length=6,
+            max_length=40,
+            json_schema_extra={"writeOnly": True},
+            description="Of the second factor, where the account has one, or a recovery code",
+        ),
+    ] = None
+    passkey: Annotated[
+        dict[str, Any] | None,
+        Field(description="What the browser signed with a passkey, in the place of a code"),
+    ] = None
     user_id: Annotated[
         Identifier | None,
         Field(description="Which account, where the answer before offered more than one"),
     ] = None
-
-
-class Session(Model):
-    """A browser's session. Its secret lives in a cookie no script can read."""
-
-    id: str
-    user_id: str
-    created_at: datetime
-    expires_at: datetime
-    idle_until: Annotated[datetime, Field(description="It ends then, unless it is used before")]
-    current: Annotated[bool, Field(description="It is the one that asks")] = False
-
-
-class OidcMethod(Model):
-    """Signing in through the organisation's provider."""
-
-    name: str
-    start_url: Annotated[str, Field(description="Where the browser goes to begin")]
-
-
-class AuthMethods(Model):
-    """The ways to sign in here."""
-
-    local: Annotated[bool, Field(description="With an email address and a password")]
-    oidc: Annotated[
-        OidcMethod | None,
-        Field(description="Through the organisation's provider; null where none is set up"),
-    ]

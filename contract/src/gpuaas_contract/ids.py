@@ -26,6 +26,8 @@ class Prefix(StrEnum):
     TOKEN = "tok"
     SESSION = "sess"
     DEVICE_SIGN_IN = "dsi"
+    SIGN_IN_FAILURE = "sif"
+    SECOND_FACTOR = "fac"
     ROLE = "role"
     BINDING = "bind"
     GROUP_MAPPING = "gmap"

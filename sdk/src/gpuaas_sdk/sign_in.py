@@ -6,12 +6,13 @@ Bodies are the contract's types or plain JSON, answers plain: a terminal does no
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gpuaas_contract.headers import CSRF_COOKIE, CSRF_HEADER
 from gpuaas_sdk.calls import Calls, Plain, Request
-from gpuaas_sdk.errors import GpuaasError
+from gpuaas_sdk.errors import GpuaasError, ProblemError
 
 if TYPE_CHECKING:
     from gpuaas_contract.device_sign_in import DeviceSignInCreate
@@ -40,10 +41,23 @@ class CodeShown:
 
 
 async def password_sign_in(
-    client: Calls[Any], who: "SignIn | Plain", token: "PersonalTokenCreate | Plain"
+    client: Calls[Any],
+    who: "SignIn | dict[str, Any]",
+    token: "PersonalTokenCreate | Plain",
+    code: Callable[[], str] | None = None,
 ) -> TokenMade:
-    """A personal token for the person with this password; `client` is nobody's."""
-    begun = await client.send(Request("POST", "/sessions", who))
+    """A personal token for whoever has this password; `client` is nobody's.
+
+    `code` is asked for the code of an account with a second factor; without it, signing in to such
+    an account fails.
+    """
+    try:
+        begun = await client.send(Request("POST", "/sessions", who))
+    except ProblemError as error:
+        if error.said["code"] != "second_factor_needed" or code is None:
+            raise
+        again = {**_plain(who), "code": code()}
+        begun = await client.send(Request("POST", "/sessions", again))
     if begun.status_code == _CHOICE:
         raise GpuaasError(_choice(begun.json()["accounts"]))
     cookies = dict(begun.cookies)
@@ -76,6 +90,10 @@ async def device_sign_in_finish(client: Calls[Any], begun: CodeShown) -> TokenMa
         if answer["status"] != "pending":
             raise GpuaasError(f"The sign-in with the code {begun.user_code} is {answer['status']}.")
         await asyncio.sleep(begun.interval_seconds)
+
+
+def _plain(who: "SignIn | dict[str, Any]") -> dict[str, Any]:
+    return who if isinstance(who, dict) else who.model_dump(exclude_none=True)
 
 
 def _choice(accounts: list[dict[str, Any]]) -> str:

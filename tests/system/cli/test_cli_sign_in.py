@@ -1,17 +1,22 @@
 """Signing in with a browser: the command shows a code, a person lets it in, also through OIDC."""
 
+import base64
 import json
+import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from cli_site import EMAIL, PASSWORD, Site, served_site
+from cli_site import BIN, EMAIL, PASSWORD, Site, served_site
 from oidc_fixtures import REDIRECT_URI, RunningProvider, provider_running
 from oidc_provider import CLIENT_ID, CLIENT_SECRET
+
+from gpuaas_platform.identity.totp import code_at
 
 _PUBLIC = REDIRECT_URI.removesuffix("/api/v1/auth/oidc/callback")
 
@@ -101,3 +106,72 @@ def decided(browser: httpx2.Client, code: str, *, approve: bool) -> str:
     assert answer.status_code == 200, answer.text
     status: str = json.loads(answer.text)["status"]
     return status
+
+
+def test_a_password_asks_for_the_code_of_the_second_factor(
+    site: Site, browser: httpx2.Client
+) -> None:
+    """At a terminal it is asked for; without one the message says how to give it."""
+    assert browser.post("/sessions", json={"email": EMAIL, "password": PASSWORD}).is_success
+    codes = second_factor(browser)
+    words = ("login", "--url", site.url, "--email", EMAIL, "--password-file", "password")
+    try:
+        alone = site.gpuaas(*words, "--name", "coded")
+        assert alone.code == 3
+        assert "Send the code of your authenticator app" in alone.err
+        assert "gpuaas login --code CODE" in alone.err
+        given = site.gpuaas(*words, "--name", "coded", "--code", codes.pop())
+        assert (given.code, given.err) == (0, "")
+        out, asked = typed(site, codes.pop(), *words, "--name", "typed")
+        assert "code of your authenticator app, or a recovery code:" in asked
+        assert f"as {EMAIL}" in out
+    finally:
+        changed(browser, f"/second-factors/{factor_id(browser)}/remove", PROOF)
+
+
+PROOF = {"current_password": PASSWORD}
+
+
+def second_factor(browser: httpx2.Client) -> list[str]:
+    """Set one up; its recovery codes."""
+    begun = changed(browser, "/second-factors", PROOF).json()
+    secret = base64.b32decode(begun["secret"])
+    body = {"code": code_at(secret, int(time.time()) // 30)}
+    codes: list[str] = changed(browser, f"/second-factors/{begun['id']}/confirm", body).json()[
+        "recovery_codes"
+    ]
+    return codes
+
+
+def factor_id(browser: httpx2.Client) -> str:
+    found: str = browser.get("/second-factors").json()["items"][0]["id"]
+    return found
+
+
+def changed(browser: httpx2.Client, path: str, body: dict[str, str]) -> httpx2.Response:
+    headers = {"X-CSRF-Token": browser.cookies["gpuaas_csrf"]}
+    answer = browser.post(path, json=body, headers=headers)
+    assert answer.is_success, answer.text
+    return answer
+
+
+def typed(site: Site, line: str, *words: str) -> tuple[str, str]:
+    """What a command says at a terminal at which one line is typed."""
+    terminal, its_end = os.openpty()
+    try:
+        process = subprocess.Popen(
+            [str(BIN / "gpuaas"), *words],
+            cwd=site.folder,
+            env=site.environment(),
+            stdin=its_end,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        os.write(terminal, f"{line}\n".encode())
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+    finally:
+        os.close(terminal)
+        os.close(its_end)
+    return out, err

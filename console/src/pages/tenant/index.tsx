@@ -20,6 +20,7 @@ import { Projects } from "./projects.tsx";
 import { Providers } from "./providers.tsx";
 import { Quotas } from "./quotas.tsx";
 import { Roles } from "./roles.tsx";
+import { SignInRule } from "./sign-in-rule.tsx";
 
 export default function TenantPage({ params }: PageProps) {
   const id = params.org_id ?? "";
@@ -35,7 +36,18 @@ export default function TenantPage({ params }: PageProps) {
   const tabs = [
     { id: "projects", label: "Projects", content: <Projects orgId={id} /> },
     ...(can("identity.user.read", place)
-      ? [{ id: "people", label: "People", content: <People orgId={id} /> }]
+      ? [
+          {
+            id: "people",
+            label: "People",
+            content: (
+              <SpaceBetween size="l">
+                {tenant.value !== null && <SignInRule tenant={tenant.value} />}
+                <People orgId={id} />
+              </SpaceBetween>
+            ),
+          },
+        ]
       : []),
     ...(can("identity.binding.read", place)
       ? [{ id: "roles", label: "Roles", content: <RolesTab place={place} /> }]

@@ -1,6 +1,7 @@
 /** The people whose accounts a tenant manages. */
 
 import Button from "@cloudscape-design/components/button";
+import Link from "@cloudscape-design/components/link";
 import StatusIndicator from "@cloudscape-design/components/status-indicator";
 import { useState } from "react";
 import { api, call } from "../../api/client.ts";
@@ -66,7 +67,7 @@ export function People({ orgId }: { readonly orgId: string }) {
           }
         >
           {changing.active
-            ? "From this moment on they can do nothing here: their sessions and tokens let nobody in, and apps are told to shut them out. What they made and the roles they hold stay."
+            ? "From this moment on they can do nothing here: their sessions and tokens end, and apps are told to shut them out. What they made and the roles they hold stay."
             : "They sign in as before, with the roles they still hold; apps are told to let them in again."}
         </FormDialog>
       )}
@@ -128,7 +129,9 @@ const COLUMNS: readonly Column<User>[] = [
   {
     id: "name",
     header: "Name",
-    cell: ({ display_name, email }) => display_name || email,
+    cell: ({ id, display_name, email }) => (
+      <Link href={`/people/${id}`}>{display_name || email}</Link>
+    ),
     value: ({ display_name }) => display_name,
     rowHeader: true,
   },

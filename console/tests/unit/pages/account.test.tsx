@@ -15,6 +15,8 @@ it("calls sessions browsers, and keeps their ids for whoever points at them", as
   const platform = fakePlatform();
   const one = { user_id: "user_1", created_at: AT, expires_at: AT, idle_until: AT };
   platform.on("GET /api/v1/personal-tokens", () => json(200, { items: [] }));
+  platform.on("GET /api/v1/second-factors", () => json(200, { items: [] }));
+  platform.on("GET /api/v1/sign-in-failures", () => json(200, { items: [] }));
   platform.on("GET /api/v1/sessions", () =>
     json(200, {
       items: [

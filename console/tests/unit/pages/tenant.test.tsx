@@ -1,7 +1,7 @@
 import { act, render, screen, within } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { Suspense } from "react";
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
 import { RouterProvider } from "../../../src/app/router.tsx";
 import { session } from "../../../src/app/session.ts";
 import { forgetReadings } from "../../../src/live/kept.ts";
@@ -113,4 +113,27 @@ it("says what shutting somebody out does, and who is shut out", async () => {
   expect(within(row).getByText("Shut out")).toBeDefined();
   await userEvent.click(screen.getByRole("button", { name: "Shut out olga@example.org" }));
   expect(screen.getByRole("dialog").textContent).toContain("their sessions and tokens");
+});
+
+it("requires a second factor of the tenant's people, and says what that does", async () => {
+  const sent: unknown[] = [];
+  const tenant = { id: "org_1", display_name: "Acme", revision: 3, second_factor_required: false };
+  platform.on("GET /api/v1/tenants/org_1", () => json(200, tenant));
+  platform.on("GET /api/v1/users", () => json(200, { items: [] }));
+  platform.on("PATCH /api/v1/tenants/org_1", async (request) => {
+    sent.push(await request.json(), request.headers.get("If-Match"));
+    return json(200, tenant);
+  });
+  const current = session.get();
+  if (current.kind !== "signed_in") throw new Error("nobody is signed in");
+  const [held] = current.who.permissions;
+  if (held === undefined) throw new Error("nothing is held");
+  const more = { ...held, permissions: [...held.permissions, "identity.tenant.update" as const] };
+  session.set({ kind: "signed_in", who: { ...current.who, permissions: [more] } });
+  await open("people");
+  await userEvent.click(await screen.findByRole("button", { name: "Require a second factor" }));
+  const dialog = screen.getByRole("dialog");
+  expect(dialog.textContent).toContain("must set one up before they can do anything else");
+  await userEvent.click(within(dialog).getByRole("button", { name: "Require it" }));
+  await vi.waitFor(() => expect(sent).toEqual([{ second_factor_required: true }, '"3"']));
 });

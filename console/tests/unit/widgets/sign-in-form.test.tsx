@@ -13,6 +13,8 @@ beforeEach(() => {
   session.set({ kind: "anonymous" });
 });
 
+const ANSWERS = ["second_factor_needed", "sign_in_failed"];
+
 async function send(email: string, password: string): Promise<void> {
   const user = userEvent.setup();
   if (email !== "") await user.type(await screen.findByLabelText("Email"), email);
@@ -39,6 +41,31 @@ describe("with a password", () => {
     render(<SignInForm returnTo="/platform" />);
     await send("ada@example.org", "secret");
     await vi.waitFor(() => expect(session.get().kind).toBe("signed_in"));
+  });
+
+  it("asks for the code of a second factor and sends it with the same password", async () => {
+    const sent: unknown[] = [];
+    platform.on("POST /api/v1/sessions", async (request) => {
+      sent.push(await request.json());
+      return sent.length === 3 ? json(201, {}) : problem(401, ANSWERS[sent.length - 1] ?? "");
+    });
+    platform.on("GET /api/v1/whoami", () => json(200, { id: "user_1" }));
+    render(<SignInForm returnTo="/platform" />);
+    await send("ada@example.org", "secret");
+    const user = userEvent.setup();
+    const code = await screen.findByLabelText("Code");
+    expect(screen.queryByRole("alert")).toBeNull();
+    await user.click(screen.getByRole("button", { name: "Sign in" }));
+    expect(screen.getByText("Enter the code.")).toBeDefined();
+    await user.type(code, "000000");
+    await user.click(screen.getByRole("button", { name: "Sign in" }));
+    expect((await screen.findByRole("alert")).textContent).toContain("sign_in_failed");
+    expect(screen.getByLabelText<HTMLInputElement>("Code").value).toBe("");
+    await user.type(code, " 123456");
+    await user.click(screen.getByRole("button", { name: "Sign in" }));
+    await vi.waitFor(() => expect(session.get().kind).toBe("signed_in"));
+    const who = { email: "ada@example.org", password: "secret" };
+    expect(sent).toEqual([who, { ...who, code: "000000" }, { ...who, code: "123456" }]);
   });
 
   it("says what is missing and sends nothing", async () => {

@@ -4,12 +4,13 @@ Wired into the platform by `main.py`. Other rooms that know callers of their own
 a resolver for their tokens' prefix in the platform's parts: `authenticator:<prefix>`.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from fastapi import Request
 
-from gpuaas_contract.common import CSRF_HEADER
+from gpuaas_contract.common import API_PREFIX, CSRF_HEADER
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.identity import (
     ACCESS_TOKEN_PREFIX,
@@ -64,6 +65,11 @@ async def _by_cookie(platform: Platform, request: Request) -> Caller:
     if secret is None or secret.partition("_")[0] != SESSION_PREFIX:
         raise _nobody("Sign in first.")
     caller = await _by_secret(platform, secret, SESSION_PREFIX)
+    if caller.second_factor_due and not _leads_to_factor(request.scope["path"]):
+        raise PlatformError(
+            ErrorCode.SECOND_FACTOR_MISSING,
+            "Your tenant requires a second factor. Set one up on your account's page first.",
+        )
     if request.method not in _SAFE_METHODS and not csrf_matches(
         secret, request.headers.get(CSRF_HEADER, "")
     ):
@@ -72,6 +78,14 @@ async def _by_cookie(platform: Platform, request: Request) -> Caller:
             f"A change made with a session needs its token in the header {CSRF_HEADER}.",
         )
     return caller
+
+
+def _leads_to_factor(path: str) -> bool:
+    """Whether a person who has to set up a second factor needs this route for it."""
+    first = path.removeprefix(API_PREFIX).lstrip("/").partition("/")[0]
+    return first in {"whoami", "second-factors", "recovery-codes"} or path.endswith(
+        "/sessions/current"
+    )
 
 
 async def _by_secret(platform: Platform, secret: str, prefix: str) -> Caller:
@@ -85,6 +99,8 @@ async def _by_secret(platform: Platform, secret: str, prefix: str) -> Caller:
     if row["kind"] != "access" and _touch_due(row["last_used_at"], now):
         async with platform.db.connection() as conn:
             await store.token_touch(conn, row["id"], now, _idle_until(platform, row, now))
+    if row["factor_due"]:
+        return replace(_caller(row), grants=(), second_factor_due=True)
     return _caller(row)
 
 

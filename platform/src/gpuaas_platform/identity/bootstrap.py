@@ -19,8 +19,9 @@ from gpuaas_contract.ids import Prefix
 from gpuaas_contract.permissions import ROLES, RoleName
 from gpuaas_platform.identity.bindings import binding_make
 from gpuaas_platform.identity.parts import parts_of
+from gpuaas_platform.identity.revocation import credentials_end
 from gpuaas_platform.identity.roles import KnownRole
-from gpuaas_platform.identity.store import access, people, tokens
+from gpuaas_platform.identity.store import access, people, second_factors, tokens
 from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.caller import PLATFORM, SYSTEM
 from gpuaas_platform.kernel.problems import PlatformError
@@ -61,7 +62,11 @@ async def admin_create(platform: Platform, wish: AdminWish, why: str) -> AdminMa
         )
     hashed = None
     if wish.password is not None:
-        hashed = await parts_of(platform).passwords.hash(wish.password)
+        passwords = parts_of(platform).passwords
+        fault = await passwords.fault(wish.password, [wish.email, wish.display_name or ""])
+        if fault is not None:
+            raise PlatformError(ErrorCode.INVALID_REQUEST, f"The password {fault}")
+        hashed = await passwords.hash(wish.password)
     made = await mutate(
         _system_call(platform, why), "identity.administrator.create", partial(_make, wish, hashed)
     )
@@ -116,7 +121,8 @@ async def _make(wish: AdminWish, hashed: str | None, work: Work) -> Answer[Admin
         work.emit(Happened("identity.user.created", user["id"], PLATFORM, {"email": wish.email}))
     elif hashed is not None:
         await people.password_write(work.conn, user["id"], hashed)
-        await tokens.sessions_end(work.conn, user["id"], work.now, None)
+        await second_factors.factors_delete(work.conn, user["id"])
+        await credentials_end(user, tokens.Ending(user["id"], work.now), work)
     if not user["active"]:
         await people.user_write(work.conn, user["id"], {"active": True})
     work.audit(Target("user", user["id"], PLATFORM, detail={"created": created}))

@@ -63,7 +63,7 @@ async def admin_create_run(platform: Platform, arguments: argparse.Namespace) ->
     if generated:
         _say(f"Password, shown this once: {password}")
     elif made.password_set and not made.created:
-        _say("The password was changed; their sessions have ended.")
+        _say("The password was changed; their sessions, tokens and second factors have ended.")
 
 
 async def _password(platform: Platform, arguments: argparse.Namespace) -> tuple[str | None, bool]:

@@ -10,6 +10,8 @@ from fastapi import Request, Response
 from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.identity import (
     CSRF_COOKIE,
+    DEVICE_COOKIE,
+    LOOPBACK_DEVICE_COOKIE,
     LOOPBACK_OIDC_COOKIE,
     LOOPBACK_PENDING_COOKIE,
     LOOPBACK_SESSION_COOKIE,
@@ -18,9 +20,12 @@ from gpuaas_contract.identity import (
     SESSION_COOKIE,
 )
 from gpuaas_platform.identity.credentials import csrf_token
+from gpuaas_platform.identity.known_devices import DEVICE_SECONDS
+from gpuaas_platform.identity.passkeys import Site, site_of
 from gpuaas_platform.identity.sessions import SessionBegun
 from gpuaas_platform.kernel.call import Platform, source_of
 from gpuaas_platform.kernel.problems import PlatformError
+from gpuaas_platform.kernel.public_url import public_base
 
 _LOOPBACK = ("127.", "::1", "local", "testclient")
 
@@ -57,7 +62,21 @@ def session_answer(platform: Platform, begun: Response, *, secure: bool) -> Resp
         told.session.model_dump_json(), begun.status_code, headers, "application/json"
     )
     session_cookies_set(answer, told.secret, platform.settings.session_seconds, secure=secure)
+    if told.device is not None:
+        answer.set_cookie(
+            _device_name(secure=secure), told.device, max_age=DEVICE_SECONDS, path="/",
+            secure=secure, httponly=True, samesite="lax",
+        )  # fmt: skip
     return answer
+
+
+def device_cookie_of(request: Request, *, secure: bool) -> str | None:
+    """What this browser holds since somebody signed in in it; it stays when they sign out."""
+    return request.cookies.get(_device_name(secure=secure))
+
+
+def _device_name(*, secure: bool) -> str:
+    return DEVICE_COOKIE if secure else LOOPBACK_DEVICE_COOKIE
 
 
 def session_cookies_set(response: Response, secret: str, seconds: int, *, secure: bool) -> None:
@@ -110,3 +129,13 @@ def session_cookies_clear(response: Response, *, secure: bool) -> None:
     name = SESSION_COOKIE if secure else LOOPBACK_SESSION_COOKIE
     response.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="lax")
     response.delete_cookie(CSRF_COOKIE, path="/", secure=secure, samesite="lax")
+
+
+def site_visited(platform: Platform, request: Request) -> Site:
+    """The site passkeys are bound to: the public address, or the one the browser is at.
+
+    A false Host header gains nothing here: a passkey signs only for the site it was made at, and
+    the browser, not the caller, says which that is.
+    """
+    own = f"{request.url.scheme}://{request.url.netloc}"
+    return site_of(public_base(platform.settings) or own)

@@ -18,7 +18,7 @@ SECRET_BYTES: Final = 32
 
 def secret_make(prefix: str, randomness: bytes) -> str:
     """A bearer secret of this kind; the prefix lets people and scanners recognise it."""
-    return f"{prefix}_{_text(randomness)}"
+    return f"{prefix}_{text_of(randomness)}"
 
 
 def secret_hash(secret: str) -> bytes:
@@ -33,7 +33,7 @@ def secret_matches(secret: str, stored: bytes) -> bool:
 
 def key_secret_make(key_id: str, randomness: bytes) -> str:
     """The secret of a service account's key; it names the key, so that it is found at once."""
-    return f"{KEY_PREFIX}_{key_id.removeprefix(f'{Prefix.KEY}_')}_{_text(randomness)}"
+    return f"{KEY_PREFIX}_{key_id.removeprefix(f'{Prefix.KEY}_')}_{text_of(randomness)}"
 
 
 def key_id_of(secret: str) -> str | None:
@@ -48,7 +48,7 @@ def key_id_of(secret: str) -> str | None:
 
 def csrf_token(session_secret: str) -> str:
     """The token scripts of our own pages send along; follows from the session, reveals it not."""
-    return _text(hashlib.sha256(b"gpuaas-csrf\0" + session_secret.encode()).digest())
+    return text_of(hashlib.sha256(b"gpuaas-csrf\0" + session_secret.encode()).digest())
 
 
 def csrf_matches(session_secret: str, given: str) -> bool:
@@ -56,5 +56,11 @@ def csrf_matches(session_secret: str, given: str) -> bool:
     return hmac.compare_digest(csrf_token(session_secret).encode(), given.encode())
 
 
-def _text(data: bytes) -> str:
+def text_of(data: bytes) -> str:
+    """Bytes in the letters of addresses and cookies."""
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def bytes_of(text: str) -> bytes:
+    """The bytes `text_of` wrote; a `ValueError` for a text it did not write."""
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -29,11 +29,12 @@ from gpuaas_contract.errors import ErrorCode
 from gpuaas_contract.identity import PersonalTokenCreate
 from gpuaas_contract.ids import Prefix
 from gpuaas_platform.identity.credentials import SECRET_BYTES, secret_hash, secret_make
+from gpuaas_platform.identity.revocation import home_of, in_session, session_hold
 from gpuaas_platform.identity.store import devices as store
 from gpuaas_platform.identity.store import people
 from gpuaas_platform.identity.throttle import device_begins, device_fetched, guess_begins, guessed
-from gpuaas_platform.identity.tokens import personal_issue
-from gpuaas_platform.identity.users import admitted, home_of
+from gpuaas_platform.identity.tokens import personal_issue, token_seconds
+from gpuaas_platform.identity.users import admitted
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import Caller, CallerKind, Place
 from gpuaas_platform.kernel.database import Record
@@ -105,7 +106,7 @@ async def _begin(given: DeviceSignInCreate, work: Work) -> Answer[DeviceSignInBe
         user_code=code,
         name=given.name,
         source=work.call.source,
-        token_seconds=given.expires_in_seconds,
+        token_seconds=token_seconds(work.call.platform, given.expires_in_seconds),
         now=work.now,
         expires_at=work.now + _LIFE,
     )
@@ -126,6 +127,7 @@ async def _begin(given: DeviceSignInCreate, work: Work) -> Answer[DeviceSignInBe
 
 async def _decide(user_code: str, given: DeviceSignInDecision, work: Work) -> Answer[DeviceSignIn]:
     caller = work.call.caller
+    await session_hold(work)
     row = await store.device_by_code(work.conn, _code(user_code), lock=True)
     if row is None:
         raise not_found("device sign-in", user_code)
@@ -149,8 +151,8 @@ async def _decide(user_code: str, given: DeviceSignInDecision, work: Work) -> An
 
 async def _redeem(hashed: bytes, work: Work) -> Answer[DeviceSignInAnswer]:
     """Make the token while the sign-in is held, so that it is made once."""
-    row = await store.device_by_secret(work.conn, hashed, lock=True)
     user = await people.user_lock(work.conn, work.call.caller.id)
+    row = await store.device_by_secret(work.conn, hashed, lock=True)
     approved = row is not None and _device(row, work.now).status is DeviceSignInStatus.APPROVED
     if row is None or user is None or not approved or not await admitted(work.conn, user):
         raise PlatformError(ErrorCode.SIGN_IN_FAILED, "This sign-in is used, or its time is over.")
@@ -166,7 +168,7 @@ async def _redeem(hashed: bytes, work: Work) -> Answer[DeviceSignInAnswer]:
 
 def _session_require(caller: Caller, user_code: str) -> None:
     """Only a person at a browser is asked; to a token there is no such thing."""
-    if not (caller.token_id or "").startswith(f"{Prefix.SESSION}_"):
+    if not in_session(caller):
         raise not_found("device sign-in", user_code)
 
 

@@ -15,7 +15,14 @@ from gpuaas_platform.identity.parts import Parts, parts_keep
 from gpuaas_platform.identity.passwords import Passwords
 from gpuaas_platform.identity.providers import Providers
 from gpuaas_platform.identity.resolving import Resolver
-from gpuaas_platform.identity.store import devices, federation, throttles, tokens
+from gpuaas_platform.identity.store import (
+    devices,
+    failures,
+    federation,
+    second_factors,
+    throttles,
+    tokens,
+)
 from gpuaas_platform.identity.throttle import QUIET
 from gpuaas_platform.kernel.call import Platform
 from gpuaas_platform.kernel.loops import Loop, loop_running
@@ -23,6 +30,7 @@ from gpuaas_platform.kernel.outbound import Guard
 from gpuaas_platform.kernel.tls import client_context
 
 _REMEMBER_ENDED: Final = timedelta(days=1)
+_REMEMBER_FAILURES: Final = timedelta(days=30)
 _SWEEP_SECONDS: Final = 600.0
 _PROVIDER_SECONDS: Final = 10.0
 
@@ -55,3 +63,5 @@ async def _sweep(platform: Platform) -> None:
         await devices.devices_sweep(conn, now - _REMEMBER_ENDED)
         await federation.pending_sweep(conn, now)
         await throttles.throttles_sweep(conn, now - QUIET)
+        await second_factors.challenges_sweep(conn, now)
+        await failures.failures_sweep(conn, now - _REMEMBER_FAILURES)

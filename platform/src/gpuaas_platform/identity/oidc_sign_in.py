@@ -31,6 +31,7 @@ from gpuaas_platform.identity.oidc import Person, Provider, ProviderConfig, Toke
 from gpuaas_platform.identity.oidc_flow import FLOW_BYTES, Flow, flow_begin
 from gpuaas_platform.identity.parts import parts_of, providers_of
 from gpuaas_platform.identity.providers import provider_used
+from gpuaas_platform.identity.revocation import home_of
 from gpuaas_platform.identity.sessions import (
     SESSION_CREATE,
     SessionBegun,
@@ -38,7 +39,7 @@ from gpuaas_platform.identity.sessions import (
     sign_in_refused,
 )
 from gpuaas_platform.identity.store import federation, groups, people, tokens
-from gpuaas_platform.identity.users import admitted, home_of
+from gpuaas_platform.identity.users import admitted
 from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind, Place
 from gpuaas_platform.kernel.database import Connection, Record
@@ -187,7 +188,7 @@ async def account_enter(entry: Entry, work: Work) -> Answer[SessionBegun]:
         await _link(entry, held, work)
     else:
         await people.identity_insert(work.conn, subject_of(config, person), user_id, work.now)
-    answer = await session_begin(held, _METHOD, work, config.org_id)
+    answer = await session_begin(held, _METHOD, work, org_id=config.org_id)
     await groups_apply(held["id"], config.id, mappings, work)
     return answer
 

@@ -27,10 +27,10 @@ from gpuaas_platform.identity.sessions import (
     SESSION_CREATE,
     SessionBegun,
     account_offered,
-    sign_in_refused,
+    password_refused,
 )
 from gpuaas_platform.identity.store import federation
-from gpuaas_platform.identity.throttle import attempt_begin, attempt_returned
+from gpuaas_platform.identity.throttle import attempt_begin, attempt_of, attempt_returned
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.problems import PlatformError, invalid
@@ -75,7 +75,7 @@ async def _complete(entry: Entry, hashed: bytes, email: str, work: Work) -> Answ
     if not await federation.pending_take(work.conn, hashed):
         raise PlatformError(ErrorCode.SIGN_IN_FAILED, _NONE_WAITS)
     if entry.password_hash is not None:
-        await attempt_returned(work.call, email, work.conn)
+        await attempt_returned(attempt_of(work.call, email), work.conn)
     return await account_enter(entry, work)
 
 
@@ -97,10 +97,11 @@ async def _password_proved(call: Call, user: Record, given: PendingSignInComplet
     """The hash of the account's password, which the person knows; tries are counted as always."""
     if given.password is None:
         raise invalid("/password", "is needed once to link this account, or remove_password")
-    await attempt_begin(call, user["email"])
+    attempt = attempt_of(call, user["email"])
+    await attempt_begin(call, attempt)
     stored: str = user["password_hash"]
     if not await parts_of(call.platform).passwords.verify(stored, given.password):
-        raise await sign_in_refused(call, user, "oidc_link")
+        raise await password_refused(call, [user], attempt, "oidc_link")
     return stored
 
 

@@ -209,7 +209,9 @@ async def provider_delete(provider_id: str, work: Work) -> Answer[IdentityProvid
     for mapping_id in await store.provider_mappings(work.conn, provider_id):
         await mapping_remove(mapping_id, work)
     for user_id in people:
-        await tokens.sessions_end(work.conn, user_id, work.now, work.call.caller.token_id)
+        keep = work.call.caller.token_id
+        ending = tokens.Ending(user_id, work.now, keep, tokens=False)
+        await tokens.credentials_end(work.conn, ending)
     await store.provider_delete(work.conn, provider_id)
     detail = {"people": len(people)}
     work.audit(Target("identity_provider", provider_id, place, before=before, detail=detail))

@@ -79,8 +79,8 @@ async def tenant_update(org_id: str, given: TenantUpdate, work: Work) -> Answer[
     match_require(work.call, row["revision"])
     before = _tenant(row)
     async with admin_remains(work.conn, concerned=before.active and not active):
-        display = given.display_name or before.display_name
-        after = _tenant(await store.tenant_write(work.conn, org_id, display, active))
+        change = given.model_dump(exclude_none=True)
+        after = _tenant(await store.tenant_write(work.conn, org_id, change))
     work.audit(Target("tenant", org_id, place, before, after))
     kind = _change(before.active, after.active)
     work.emit(Happened(f"identity.tenant.{kind}", org_id, place, _told(after)))

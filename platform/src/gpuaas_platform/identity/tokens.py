@@ -30,10 +30,16 @@ from gpuaas_platform.identity.credentials import (
     secret_matches,
 )
 from gpuaas_platform.identity.places import scope_place
+from gpuaas_platform.identity.revocation import (
+    ending_require,
+    in_session,
+    owner_require,
+    session_hold,
+)
 from gpuaas_platform.identity.rules import Escalation, hold_require, scope_of
 from gpuaas_platform.identity.store import machines
 from gpuaas_platform.identity.store import tokens as store
-from gpuaas_platform.kernel.call import Call
+from gpuaas_platform.kernel.call import Call, Platform
 from gpuaas_platform.kernel.caller import PLATFORM, Caller, CallerKind, Place
 from gpuaas_platform.kernel.database import Record
 from gpuaas_platform.kernel.paging import cursor_decode, page_of
@@ -67,8 +73,9 @@ async def token_exchange(call: Call, given: TokenExchange) -> Response:
 async def personal_create(given: PersonalTokenCreate, work: Work) -> Answer[PersonalTokenCreated]:
     """A personal token, shown once; made in a session, so that no token makes another."""
     caller = work.call.caller
-    if not (caller.token_id or "").startswith(f"{Prefix.SESSION}_"):
+    if not in_session(caller):
         raise Escalation("", "Sign in to make a token; a token cannot make another.")
+    await session_hold(work)
     place = caller.within
     if given.scope is not None:
         place = await scope_place(work.conn, given.scope)
@@ -85,6 +92,7 @@ async def personal_issue(
 ) -> PersonalTokenCreated:
     """Make the caller's token, once it is sure that they may have it."""
     caller = work.call.caller
+    seconds = token_seconds(work.call.platform, given.expires_in_seconds)
     secret = secret_make(PERSONAL_TOKEN_PREFIX, work.call.platform.clock.randomness(SECRET_BYTES))
     permissions: list[str] | None = None
     if given.permissions is not None:
@@ -94,7 +102,8 @@ async def personal_issue(
         kind=_PERSONAL,
         hash=secret_hash(secret),
         now=work.now,
-        expires_at=work.now + timedelta(seconds=given.expires_in_seconds),
+        expires_at=work.now + timedelta(seconds=seconds),
+        source=work.call.source,
         user_id=caller.id,
         name=given.name,
         permissions=permissions,
@@ -111,25 +120,38 @@ async def personal_issue(
     return PersonalTokenCreated(**token.model_dump(), secret=secret)
 
 
-async def personal_list(call: Call, cursor: str | None, limit: int) -> Page[PersonalToken]:
-    """The caller's own personal tokens that have not ended."""
+def token_seconds(platform: Platform, wanted: int | None) -> int:
+    """How long a personal token works: as wished, or as the settings say; never longer."""
+    longest = platform.settings.personal_token_max_seconds
+    if wanted is None:
+        return min(platform.settings.personal_token_seconds, longest)
+    if wanted > longest:
+        raise invalid("/expires_in_seconds", f"a token works for {longest} seconds at most here")
+    return wanted
+
+
+async def personal_list(
+    call: Call, user_id: str, cursor: str | None, limit: int
+) -> Page[PersonalToken]:
+    """A person's tokens that have not ended: one's own, or of somebody one may read about."""
+    await owner_require(call, user_id)
     now = call.platform.clock.now()
-    wanted = store.TokenFilter(call.caller.id, _PERSONAL, now, cursor_decode(cursor), limit + 1)
+    wanted = store.TokenFilter(user_id, _PERSONAL, now, cursor_decode(cursor), limit + 1)
     async with call.db.connection() as conn:
         rows = await store.tokens_page(conn, wanted)
     return page_of([_personal(row) for row in rows], limit, lambda token: token.id)
 
 
-async def personal_revoke(token_id: str, work: Work) -> Answer[PersonalToken]:
-    """End one of the caller's own personal tokens, now."""
+async def personal_revoke(user_id: str, token_id: str, work: Work) -> Answer[PersonalToken]:
+    """End a person's token, now: one's own, or of somebody one manages."""
+    place = await ending_require(user_id, token_id, work)
     row = await store.token_lock(work.conn, token_id, _PERSONAL)
-    caller = work.call.caller
-    if row is None or row["user_id"] != caller.id:
+    if row is None or row["user_id"] != user_id:
         raise not_found("personal token", token_id)
     await store.token_revoke(work.conn, token_id, work.now)
-    work.audit(Target("personal_token", token_id, caller.home))
-    told = {"user_id": caller.id, "name": row["name"]}
-    work.emit(Happened("identity.personal_token.revoked", token_id, caller.home, told))
+    work.audit(Target("personal_token", token_id, place))
+    told = {"user_id": user_id, "name": row["name"]}
+    work.emit(Happened("identity.personal_token.revoked", token_id, place, told))
     return Answer(None, 204)
 
 

@@ -16,6 +16,7 @@ from gpuaas_platform.identity.administrators import admin_remains
 from gpuaas_platform.identity.parts import parts_of
 from gpuaas_platform.identity.people import person_changed
 from gpuaas_platform.identity.places import tenant_place
+from gpuaas_platform.identity.revocation import credentials_end, home_of, in_session
 from gpuaas_platform.identity.rules import (
     Escalation,
     role_grants,
@@ -24,6 +25,7 @@ from gpuaas_platform.identity.rules import (
 )
 from gpuaas_platform.identity.store import access, tenancy, tokens
 from gpuaas_platform.identity.store import people as store
+from gpuaas_platform.identity.throttle import guess_begins, guessed
 from gpuaas_platform.kernel.call import Call
 from gpuaas_platform.kernel.caller import PLATFORM, Place
 from gpuaas_platform.kernel.database import Connection, Record
@@ -45,13 +47,31 @@ class UserQuery:
     limit: int
 
 
-async def password_hash(call: Call, password: str | None, email: str) -> str | None:
-    """Hash a new password, before any transaction begins."""
+@dataclass(frozen=True)
+class PasswordOwner:
+    """Whose password it is to be, for what they are called is no password."""
+
+    email: str
+    display_name: str | None = None
+    org_id: str | None = None
+
+
+async def password_hash(call: Call, password: str | None, owner: PasswordOwner) -> str | None:
+    """Check and hash a new password, before any transaction begins."""
     if password is None:
         return None
-    if store.email_key(password) == store.email_key(email):
+    if store.email_key(password) == store.email_key(owner.email):
         raise invalid("/password", "must not be the email address")
-    return await parts_of(call.platform).passwords.hash(password)
+    names = [owner.email, owner.display_name or ""]
+    if owner.org_id is not None and call.caller.knows(Place(owner.org_id)):
+        async with call.db.connection() as conn:
+            tenant = await tenancy.tenant_read(conn, owner.org_id)
+        names += [] if tenant is None else [tenant["name"], tenant["display_name"]]
+    passwords = parts_of(call.platform).passwords
+    fault = await passwords.fault(password, names)
+    if fault is not None:
+        raise invalid("/password", fault)
+    return await passwords.hash(password)
 
 
 async def user_create(
@@ -122,6 +142,8 @@ async def user_update(user_id: str, given: UserUpdate, work: Work) -> Answer[Use
     if before.active != after.active:
         kind = "activated" if after.active else "deactivated"
         await person_changed(user_id, after.active, work)
+        if not after.active:
+            await credentials_end(row, tokens.Ending(user_id, work.now), work)
     work.emit(Happened(f"identity.user.{kind}", user_id, place, _told(after)))
     return Answer(after, 200, etag_headers(after.revision))
 
@@ -136,24 +158,49 @@ async def password_prepare(call: Call, user_id: str, given: PasswordSet) -> str 
             raise
     async with call.db.connection() as conn:
         row = await store.user_read(conn, user_id)
-    return await password_hash(call, given.password, "" if row is None else row["email"])
+    if row is None:
+        return None
+    if user_id != call.caller.id and not call.caller.allows(Permission.USER_MANAGE, home_of(row)):
+        # About to be refused, and must learn nothing of the person by what is refused here.
+        return await parts_of(call.platform).passwords.hash(given.password)
+    owner = PasswordOwner(row["email"], row["display_name"], row["org_id"])
+    return await password_hash(call, given.password, owner)
 
 
-async def password_set(user_id: str, hashed: str | None, work: Work) -> Answer[User]:
-    """Give a person a new password and end their other sessions."""
+async def password_set(
+    user_id: str, hashed: str | None, end_tokens: bool, work: Work
+) -> Answer[User]:
+    """Give a person a new password; end their other sessions, and their tokens unless kept."""
     row = await store.user_lock(work.conn, user_id)
     if row is None or hashed is None:
         raise not_found("user", user_id)
     place = home_of(row)
-    if user_id != work.call.caller.id:
+    own = user_id == work.call.caller.id
+    if not own:
         work.require(Permission.USER_MANAGE, place)
         await stand_in_for(user_id, work)
+        if not end_tokens:
+            raise invalid("/end_tokens", "tokens of others always end with their password")
     await store.password_write(work.conn, user_id, hashed)
-    keep = work.call.caller.token_id if user_id == work.call.caller.id else None
-    await tokens.sessions_end(work.conn, user_id, work.now, keep)
-    work.audit(Target("user", user_id, place))
+    keep = work.call.caller.token_id if own else None
+    ending = tokens.Ending(user_id, work.now, keep, end_tokens)
+    ended = await credentials_end(row, ending, work)
+    work.audit(Target("user", user_id, place, detail=ended.model_dump()))
     work.emit(Happened("identity.user.password_changed", user_id, place, {}))
     return Answer(None, 204)
+
+
+async def own_password_require(call: Call, given: str | None) -> None:
+    """Pass callers who know their present password; whoever holds their session may not guess."""
+    await guess_begins(call)
+    async with call.db.connection() as conn:
+        row = await store.user_read(conn, call.caller.id)
+    stored = None if row is None else row["password_hash"]
+    passwords = parts_of(call.platform).passwords
+    if not await passwords.verify(stored, given or ""):
+        raise invalid("/current_password", "is not your present password")
+    async with call.db.connection() as conn:
+        await guessed(call, conn)
 
 
 async def stand_in_for(principal_id: str, work: Work) -> None:
@@ -168,11 +215,6 @@ async def stand_in_for(principal_id: str, work: Work) -> None:
         )
     ]
     stand_in_require(work.call.caller, held)
-
-
-def home_of(row: Record) -> Place:
-    """Who manages a user: the platform, or a tenant."""
-    return PLATFORM if row["org_id"] is None else Place(row["org_id"])
 
 
 async def admitted(conn: Connection, row: Record) -> bool:
@@ -210,14 +252,9 @@ async def _in_reach(call: Call, conn: Connection, user_id: str) -> bool:
 
 async def _own_password_check(call: Call, given: PasswordSet) -> None:
     """One's own new password needs the present one, and a session (not a script's token)."""
-    if not (call.caller.token_id or "").startswith(f"{Prefix.SESSION}_"):
+    if not in_session(call.caller):
         raise Escalation("", "Sign in with your password to change it.")
-    async with call.db.connection() as conn:
-        row = await store.user_read(conn, call.caller.id)
-    stored = None if row is None else row["password_hash"]
-    passwords = parts_of(call.platform).passwords
-    if not await passwords.verify(stored, given.current_password or ""):
-        raise invalid("/current_password", "is not your present password")
+    await own_password_require(call, given.current_password)
 
 
 def _address_taken(org_id: str | None) -> PlatformError:

@@ -37,6 +37,7 @@ async def whoami(call: Call) -> Whoami:
         display_name=display_name,
         home=scope_of(caller.home),
         token_id=caller.token_id,
+        second_factor_due=caller.second_factor_due,
         bindings=[_held(row, names) for row in rows],
         permissions=_effective(caller),
     )

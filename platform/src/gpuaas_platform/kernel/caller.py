@@ -77,6 +77,7 @@ class Caller:
     grants: tuple[Grant, ...]
     token_id: str | None = None
     within: Place | None = None
+    second_factor_due: bool = False  # signed in, and allowed nothing until a factor is set up
 
     def allows(self, permission: Permission, place: Place) -> bool:
         """Whether any grant gives this permission at this place."""

@@ -177,6 +177,12 @@ class Settings(BaseSettings):
     session_idle_seconds: Annotated[
         int, Field(ge=60, description="How long an unused browser session lives")
     ] = 8 * 3600
+    personal_token_seconds: Annotated[
+        int, Field(ge=60, le=730 * 86_400, description="Life of a personal token, unless said")
+    ] = 30 * 86_400
+    personal_token_max_seconds: Annotated[
+        int, Field(ge=60, le=730 * 86_400, description="Longest life a personal token may have")
+    ] = 365 * 86_400
     oidc_issuer: Annotated[
         str | None,
         Field(description="The operator's OpenID Connect provider to sign in through, by its URL"),

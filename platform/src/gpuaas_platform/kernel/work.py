@@ -12,7 +12,7 @@ twin did; either way all of it is rolled back and it gets the twin's answer.
 import contextlib
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -146,11 +146,16 @@ async def mutate(call: Call, action: str, handler: Handler[B]) -> Response:
 
 
 async def refusal_record(
-    call: Call, action: str, error: PlatformError, target: Target | None = None
+    call: Call,
+    action: str,
+    error: PlatformError,
+    target: Target | None = None,
+    happened: Sequence[Happened] = (),
 ) -> None:
     """Leave a trace of a mutation that was refused: the request, and an audit row if denied.
 
-    A refusal of another kind is audited too when its target is named (a failed sign-in).
+    A refusal of another kind is audited too when its target is named (a failed sign-in). Events
+    are of the refusal itself (many failed sign-ins): nothing was changed.
     """
     if error.code is ErrorCode.UNAVAILABLE:
         return
@@ -162,10 +167,12 @@ async def refusal_record(
     if target is not None:
         audits.append(_audit_row(call, now, action, target, outcome="denied"))
     async with call.db.connection() as conn:
+        work = Work(call, conn, now, action)
+        events = [_event_row(work, event) for event in happened]
         request = _request_row(call, now, error.kind.status, error.code)
-        await conn.execute(_JOURNAL, request, audits, [], *_NO_ANSWER)
+        await conn.execute(_JOURNAL, request, audits, events, *_NO_ANSWER)
     if audits:
-        call.platform.signals.send(("audit",))
+        call.platform.signals.send(("audit", "outbox") if events else ("audit",))
 
 
 async def _committed(call: Call, action: str, handler: Handler[B]) -> Response:

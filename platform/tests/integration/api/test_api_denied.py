@@ -24,7 +24,15 @@ DOCUMENT = document()
 ROUTES = routes_of(DOCUMENT)
 _STREAM = "event_stream"
 _ID = re.compile(r"([a-z]+)_[0-7][0-9a-z]{25}")
-_SESSION_ONLY = {"personal_token_create": 403}  # refused to tokens, also to one's own
+# Refused to tokens, also to one's own.
+_SESSION_ONLY = {
+    "personal_token_create": 403,
+    "recovery_codes_create": 403,
+    "second_factor_confirm": 403,
+    "second_factor_create": 403,
+    "second_factor_remove": 403,
+    "session_end_all": 403,
+}
 _JSON = {"application/json", MEDIA_TYPE}
 _UNKNOWN_NAMES = {"correlation_id": "nobody-knows", "slug": "nothing", "version": "9.9.9"}
 

@@ -10,9 +10,9 @@ from fastapi.responses import RedirectResponse
 
 from gpuaas_contract.access import GroupMapping, GroupMappingCreate
 from gpuaas_contract.common import API_PREFIX, Page
+from gpuaas_contract.credentials import Session
 from gpuaas_contract.errors import ErrorCode
-from gpuaas_contract.federation import PendingSignIn, PendingSignInComplete
-from gpuaas_contract.identity import AuthMethods, OidcMethod, Session
+from gpuaas_contract.federation import AuthMethods, OidcMethod, PendingSignIn, PendingSignInComplete
 from gpuaas_platform.identity import groups, pending
 from gpuaas_platform.identity.cookies import (
     browser_secure,

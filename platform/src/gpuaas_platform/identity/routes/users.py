@@ -31,7 +31,8 @@ EmailFilter = Annotated[str | None, Query(max_length=254, description="Only this
 @router.post("/users", operation_id="user_create", status_code=201, response_model=User)
 async def user_create(call: CallDep, given: UserCreate) -> Response:
     """Make a person whose account the platform manages."""
-    hashed = await service.password_hash(call, given.password, given.email)
+    owner = service.PasswordOwner(given.email, given.display_name)
+    hashed = await service.password_hash(call, given.password, owner)
     handler = partial(service.user_create, None, given, hashed)
     return await mutate(call, "identity.user.create", handler)
 
@@ -44,7 +45,8 @@ async def user_create(call: CallDep, given: UserCreate) -> Response:
 )
 async def tenant_user_create(call: CallDep, org_id: str, given: UserCreate) -> Response:
     """Make a person whose account a tenant manages."""
-    hashed = await service.password_hash(call, given.password, given.email)
+    owner = service.PasswordOwner(given.email, given.display_name, org_id)
+    hashed = await service.password_hash(call, given.password, owner)
     handler = partial(service.user_create, org_id, given, hashed)
     return await mutate(call, "identity.user.create", handler)
 
@@ -80,7 +82,7 @@ async def user_update(call: CallDep, user_id: str, given: UserUpdate) -> Respons
 async def user_password_set(call: CallDep, user_id: str, given: PasswordSet) -> Response:
     """Set a password: one's own with the present one, or that of somebody who may do no more."""
     hashed = await service.password_prepare(call, user_id, given)
-    handler = partial(service.password_set, user_id, hashed)
+    handler = partial(service.password_set, user_id, hashed, given.end_tokens)
     return await mutate(call, service.PASSWORD_SET, handler)
 
 
@@ -101,11 +103,11 @@ async def personal_token_list(
     call: CallDep, cursor: Cursor = None, limit: Limit = 50
 ) -> Page[PersonalToken]:
     """List the caller's own tokens."""
-    return await tokens.personal_list(call, cursor, limit)
+    return await tokens.personal_list(call, call.caller.id, cursor, limit)
 
 
 @router.delete("/personal-tokens/{token_id}", operation_id="personal_token_revoke", status_code=204)
 async def personal_token_revoke(call: CallDep, token_id: str) -> Response:
     """Revoke one of the caller's own tokens, at once."""
-    handler = partial(tokens.personal_revoke, token_id)
+    handler = partial(tokens.personal_revoke, call.caller.id, token_id)
     return await mutate(call, "identity.personal_token.revoke", handler)

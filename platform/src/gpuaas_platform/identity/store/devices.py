@@ -65,6 +65,13 @@ async def device_write(
     )
 
 
+async def devices_forget(conn: Connection, user_id: str) -> None:
+    """Forget the terminals a user let in that have not fetched their token yet."""
+    await conn.execute(
+        "DELETE FROM device_sign_ins WHERE user_id = $1 AND status = 'approved'", user_id
+    )
+
+
 async def devices_sweep(conn: Connection, before: datetime) -> None:
     """Forget sign-ins that ended before a time."""
     await conn.execute("DELETE FROM device_sign_ins WHERE expires_at < $1", before)

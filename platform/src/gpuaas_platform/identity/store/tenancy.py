@@ -42,14 +42,18 @@ async def tenant_lock(conn: Connection, org_id: str) -> Record | None:
     return await conn.fetchrow("SELECT * FROM tenants WHERE id = $1 FOR UPDATE", org_id)
 
 
-async def tenant_write(conn: Connection, org_id: str, display_name: str, active: bool) -> Record:
+async def tenant_write(conn: Connection, org_id: str, change: dict[str, object]) -> Record:
     """Change a tenant that is held."""
     row = await conn.fetchrow(
-        "UPDATE tenants SET display_name = $2, active = $3, revision = revision + 1"
+        "UPDATE tenants SET display_name = coalesce($2, display_name),"
+        " active = coalesce($3, active),"
+        " second_factor_required = coalesce($4, second_factor_required),"
+        " revision = revision + 1"
         " WHERE id = $1 RETURNING *",
         org_id,
-        display_name,
-        active,
+        change.get("display_name"),
+        change.get("active"),
+        change.get("second_factor_required"),
     )
     return _present(row)
 

@@ -1,7 +1,7 @@
 """SQL of sign-in throttling, shared by all replicas."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from gpuaas_platform.kernel.database import Connection
 
@@ -46,10 +46,35 @@ async def attempt_count(
     return until if until is not None and until > now else None
 
 
-async def attempt_forgive(conn: Connection, account: bytes, address: bytes) -> None:
-    """A sign-in succeeded: the account starts over, the address gets its one attempt back."""
-    await attempt_forget(conn, account)
-    await attempt_return(conn, address)
+async def failure_count(conn: Connection, subject: bytes, now: datetime, quiet: timedelta) -> int:
+    """Count a failure of a subject that is never blocked; how many there were without a pause."""
+    count: int = await conn.fetchval(
+        "INSERT INTO sign_in_throttles AS t (subject, attempts, last_at, blocked_until)"
+        " VALUES ($1, 1, $2, '-infinity') ON CONFLICT (subject) DO UPDATE SET"
+        " attempts = CASE WHEN t.last_at < $2 - $3::interval THEN 1 ELSE t.attempts + 1 END,"
+        " last_at = greatest(t.last_at, $2) RETURNING attempts",
+        subject,
+        now,
+        quiet,
+    )
+    return count
+
+
+async def failures_read(conn: Connection, subject: bytes, since: datetime) -> int:
+    """How many failures of a subject `failure_count` has counted; 0 when the last is long past."""
+    count: int | None = await conn.fetchval(
+        "SELECT attempts FROM sign_in_throttles WHERE subject = $1 AND last_at >= $2",
+        subject,
+        since,
+    )
+    return count or 0
+
+
+async def attempt_forgive(conn: Connection, pair: bytes, address: bytes | None) -> None:
+    """A sign-in succeeded: the pair starts over, the address gets its one attempt back."""
+    await attempt_forget(conn, pair)
+    if address is not None:
+        await attempt_return(conn, address)
 
 
 async def attempt_return(conn: Connection, subject: bytes) -> None:

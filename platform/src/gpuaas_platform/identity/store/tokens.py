@@ -21,6 +21,14 @@ FROM unnest($1::bytea[]) AS asked (hash), LATERAL (
            coalesce(u.org_id, s.org_id) AS org_id, s.project_id, k.expires_at AS key_expires_at,
            t.revoked_at IS NULL AND k.revoked_at IS NULL AND coalesce(home.active, true)
            AND CASE WHEN t.user_id IS NULL THEN s.active AND p.active ELSE u.active END AS alive,
+           CASE WHEN t.kind = 'session' AND t.method = 'password' THEN
+               (coalesce(home.second_factor_required, false) OR EXISTS (
+                   SELECT FROM role_bindings b JOIN tenants o ON o.id = b.org_id
+                   WHERE b.principal_id = t.user_id AND o.second_factor_required
+                     AND (b.expires_at IS NULL OR b.expires_at > $2)))
+               AND NOT EXISTS (SELECT FROM second_factors f
+                               WHERE f.user_id = t.user_id AND f.confirmed_at IS NOT NULL)
+               ELSE false END AS factor_due,
            held.bindings
     FROM tokens t
     LEFT JOIN users u ON u.id = t.user_id
@@ -78,14 +86,16 @@ class NewToken:
     org_id: str | None = None
     project_id: str | None = None
     idle_until: datetime | None = None
+    source: str | None = None
+    method: str | None = None
 
 
 async def token_insert(conn: Connection, new: NewToken) -> Record:
     """Keep a token."""
     row = await conn.fetchrow(
         "INSERT INTO tokens (id, kind, hash, created_at, expires_at, user_id, service_account_id,"
-        " key_id, name, permissions, org_id, project_id, idle_until)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING *",
+        " key_id, name, permissions, org_id, project_id, idle_until, source, method)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING *",
         new.id,
         new.kind,
         new.hash,
@@ -99,6 +109,8 @@ async def token_insert(conn: Connection, new: NewToken) -> Record:
         new.org_id,
         new.project_id,
         new.idle_until,
+        new.source,
+        new.method,
     )
     if row is None:
         raise RuntimeError("an inserted token did not come back")
@@ -119,14 +131,37 @@ async def token_revoke(conn: Connection, token_id: str, now: datetime) -> None:
     )
 
 
-async def sessions_end(conn: Connection, user_id: str, now: datetime, keep: str | None) -> None:
-    """End a user's sessions, but for one."""
-    await conn.execute(
-        "UPDATE tokens SET revoked_at = $2 WHERE user_id = $1 AND kind = 'session'"
-        " AND revoked_at IS NULL AND id IS DISTINCT FROM $3",
-        user_id,
-        now,
-        keep,
+@dataclass(frozen=True)
+class Ending:
+    """Which of a user's credentials end: the sessions but for `keep`, and the personal tokens."""
+
+    user_id: str
+    now: datetime
+    keep: str | None = None
+    tokens: bool = True
+
+
+async def credentials_end(conn: Connection, ending: Ending) -> list[str]:
+    """End a user's sessions and personal tokens; the kind of each that was in force."""
+    rows = await conn.fetch(
+        "UPDATE tokens SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL"
+        " AND id IS DISTINCT FROM $3 AND (kind = 'session' OR $4)"
+        " RETURNING kind, expires_at > $2 AND coalesce(idle_until > $2, true) AS in_force",
+        ending.user_id,
+        ending.now,
+        ending.keep,
+        ending.tokens,
+    )
+    return [row["kind"] for row in rows if row["in_force"]]
+
+
+async def token_narrowed(conn: Connection, token_id: str | None) -> bool:
+    """Whether a token may do less than its owner."""
+    return bool(
+        await conn.fetchval(
+            "SELECT permissions IS NOT NULL OR org_id IS NOT NULL FROM tokens WHERE id = $1",
+            token_id,
+        )
     )
 
 
