@@ -21,8 +21,9 @@ pytestmark = pytest.mark.slow
 # Who may boot machines: the demo, the measurements, the system tests, what they stand on, and the
 # lab's own.
 LAB_GUESTS = (
-    "bench/", "lab/", "tests/support/agent_hosts", "tests/support/slurm_", "tests/system/",
-    "tools/demo", "tools/ground", "tools/slurm_", "tools/suites",
+    "bench/", "lab/", "tests/support/agent_hosts", "tests/support/lost_packets",
+    "tests/support/slurm_", "tests/system/", "tools/demo", "tools/ground", "tools/slurm_",
+    "tools/suite/leaks", "tools/suites",
 )  # fmt: skip
 
 

@@ -49,6 +49,13 @@ class HostState:
         )
 
 
+def killed_labs_remove() -> list[str]:
+    """Remove the labs of programs that are no longer there; return their names."""
+    if os.geteuid() != 0:
+        return []  # labs are root's
+    return asyncio.run(teardown.orphans_remove(Settings.from_environment()))
+
+
 def leftovers(run: Run, before: HostState) -> list[str]:
     """One line for each thing the run left, after giving it a moment to go."""
     deadline = time.monotonic() + PATIENCE_S

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import subprocess
@@ -13,11 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from gpuaas_lab import Settings, teardown
 from tools.progress import ROOT
 from tools.suite.events import FailedTest, Outcome
 from tools.suite.flaky import FlakyRecord, Judgement, Repeated, judge
-from tools.suite.leaks import HostState, leftovers
+from tools.suite.leaks import HostState, killed_labs_remove, leftovers
 from tools.suite.proven import PAGE, proven_record
 from tools.suite.pytest_run import Pytest
 from tools.suite.report import Summary, report_lines
@@ -97,10 +95,8 @@ def run_clean() -> Iterator[tuple[Run, HostState]]:
     """A run on a host that killed ones left clean; nothing of it is there afterwards."""
     for line in killed_runs_clean():
         print(f"  suite: {line}")
-    if os.geteuid() == 0:
-        gone = asyncio.run(teardown.orphans_remove(Settings.from_environment()))
-        for name in gone:
-            print(f"  suite: lab {name} of a program that was killed: removed")
+    for name in killed_labs_remove():
+        print(f"  suite: lab {name} of a program that was killed: removed")
     run, before = run_begin(), HostState.read()
     try:
         yield run, before
