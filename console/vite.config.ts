@@ -34,8 +34,6 @@ export default defineConfig({
           name: "unit",
           include: ["tests/unit/**/*.test.{ts,tsx}"],
           environment: "jsdom",
-          // Loading the components anew for every file costs five times what the tests cost.
-          isolate: false,
           setupFiles: ["tests/unit/setup.ts"],
           testTimeout: 60_000, // a machine may be busy with other things
           restoreMocks: true,

@@ -1,5 +1,5 @@
-/** Runs before the tests of every file, which share a process: what a test rendered, stored or went to does not
- * outlive it, and what every browser has is there. */
+/** Runs before the tests of every file: what a test rendered, stored or went to does not outlive it, and what every
+ * browser has is there. */
 
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach, beforeEach } from "vitest";
