@@ -13,7 +13,12 @@ from tools.ground import ADMINISTRATOR, Ground
 from tools.slurm_site import bundles_publish, slurm_up
 from tools.suites import suites
 
-pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.rotates("the whole workflow by each interface"),
+]
 SUITE = suites()[0]
 LAB = str(Path(sys.executable).with_name("gpuaas-lab"))
 # Finished jobs are forgotten soon, so that a worker can be removed while the test looks on.

@@ -21,7 +21,11 @@ from tools.slurm_crew import as_person
 from tools.slurm_site import bundles_publish, slurm_up
 from tools.suites import suites
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(900),
+    pytest.mark.rotates("the whole workflow by each interface"),
+]
 
 SUITE = suites()[0]
 LONG = 300_000

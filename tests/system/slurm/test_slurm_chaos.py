@@ -33,7 +33,11 @@ from tools.slurm_crew import (
 from tools.slurm_site import SlurmSite, slurm_up
 from tools.suites import suites
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(600),
+    pytest.mark.rotates("trouble around a cluster"),
+]
 
 SUITE: Final = suites()[0]
 WORKERS: Final = ("n2", "n3", "n4")

@@ -24,7 +24,11 @@ from gpuaas_slurm.render.slurmdbd_conf import database_statements
 from tools.slurm_site import bundles_ready
 from tools.suites import suites
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(600),
+    pytest.mark.rotates("trouble around a cluster"),
+]
 
 SUITE: Final = suites()[0]
 DISTRIBUTION: Final = DISTRIBUTIONS[SUITE]

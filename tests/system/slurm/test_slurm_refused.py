@@ -34,6 +34,7 @@ pytestmark = [
     pytest.mark.system,
     pytest.mark.timeout(900),
     pytest.mark.in_order,
+    pytest.mark.rotates("trouble around a cluster"),
 ]
 
 SUITE: Final = suites()[0]
