@@ -70,7 +70,8 @@ def s3_running() -> Iterator[S3Server]:
     options = [f"-{name}.port={ports[2 * number]}" for number, name in enumerate(names)]
     options += [f"-{name}.port.grpc={ports[2 * number + 1]}" for number, name in enumerate(names)]
     command = [
-        *(str(Path(sys.executable).with_name("weed")), "server", "-s3", "-filer"),
+        *(str(Path(sys.executable).with_name("weed")), f"-logdir={folder}"),
+        *("server", "-s3", "-filer"),
         *(f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=20"),
         *("-master.volumeSizeLimitMB=64", f"-s3.config={folder / 's3.json'}", *options),
     ]

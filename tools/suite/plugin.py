@@ -33,7 +33,7 @@ PROGRAMS: Final = {
     "gpuaas-platform": "platform",
     "gpuaas-slurm": "app controller",
     "systemd-nspawn": "machine",
-    "chromium": "browser",
+    "run-driver": "browser",  # by the driver that starts and steers it
     "weed": "S3",
     "nginx": "nginx",
 }
@@ -133,9 +133,12 @@ def _count_programs(file: Path) -> None:
 def _program(words: Sequence[Any] | str | bytes | os.PathLike[Any]) -> str | None:
     if isinstance(words, str | bytes | os.PathLike):
         words = [words]
+    names = [Path(os.fsdecode(word)).name for word in words]
+    if "systemd-nspawn" in names:  # behind a shell and what it mounts
+        return PROGRAMS["systemd-nspawn"]
     # A launcher such as setpriv or `python -m` stands before what is really started.
-    for word in list(words)[:6]:
-        found = PROGRAMS.get(Path(os.fsdecode(word)).name)
+    for name in names[:6]:
+        found = PROGRAMS.get(name)
         if found:
             return found
     return None

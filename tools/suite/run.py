@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tools.progress import CACHE
 from tools.suite.rotation import FOLDER_VARIABLE, SLICE_VARIABLE
 
 PREFIX: Final = "gsuite-"
@@ -38,6 +39,8 @@ class Run:
     def environment(self, slot: int | None) -> dict[str, str]:
         """The environment of what the run starts; without a slot, matrices run whole."""
         own = {FOLDER_VARIABLE: str(self.folder), "TMPDIR": str(self.temporary)}
+        # Node keeps compiled code among temporary files; here it serves the next run too.
+        own["NODE_COMPILE_CACHE"] = str(CACHE / "node-compile-cache")
         if slot is not None:
             own[SLICE_VARIABLE] = str(slot)
         kept = {name: value for name, value in os.environ.items() if name != SLICE_VARIABLE}

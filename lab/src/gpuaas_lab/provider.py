@@ -16,7 +16,6 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import asyncssh
@@ -64,16 +63,18 @@ class LabProvider:
         await self._trust.done(order)
 
     async def _done(self, what: str, order: Mapping[str, Any]) -> Mapping[str, Any]:
-        with tempfile.TemporaryDirectory(prefix="gpuaas-lab-order-") as folder:
-            # Not over a pipe: a machine that is powered on would hold its end open.
-            given, answer = Path(folder) / "order.json", Path(folder) / "answer.json"
-            given.write_text(json.dumps(order))
+        # Files without a name: a pipe's end would be held open by a machine that is powered on, and
+        # a killed process leaves nothing of these behind.
+        with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as answer:
+            json.dump(order, given)
+            given.seek(0)
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "gpuaas_lab.provider", what, given, answer),
-                stdin=asyncio.subprocess.DEVNULL,
+                *(sys.executable, "-m", "gpuaas_lab.provider", what, str(answer.fileno())),
+                stdin=given,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
                 start_new_session=True,
+                pass_fds=(answer.fileno(),),
             )
             try:
                 status = await process.wait()
@@ -81,9 +82,11 @@ class LabProvider:
                 process.terminate()
                 await process.wait()
                 raise
-            if not answer.exists():
-                raise LabError(f"the lab's process ended with {status} and said nothing")
-            said: dict[str, Any] = json.loads(answer.read_text())
+            answer.seek(0)
+            text = answer.read()
+        if not text:
+            raise LabError(f"the lab's process ended with {status} and said nothing")
+        said: dict[str, Any] = json.loads(text)
         failure = _failure(said)
         if failure is not None:
             raise failure
@@ -207,19 +210,18 @@ async def _told_whom_to_trust(machine: Machine, order: Mapping[str, Any]) -> Non
 
 
 def main(arguments: list[str]) -> int:
-    """`make|unmake ORDER ANSWER`, both files, or `trust` with a list of orders as its input.
+    """`make|unmake ANSWER` with an order as its input and the number of a file for the answer.
 
-    Does it, and tells what became of it.
+    Or `trust` with a list of orders as its input.
     """
     bench = Workbench(Settings.from_environment())
     if arguments == ["trust"]:
         asyncio.run(_trusted(bench, json.load(sys.stdin)))
         return 0
-    what, given, answer = arguments[0], Path(arguments[1]), Path(arguments[2])
-    said = asyncio.run(_told(_worked(bench, what, json.loads(given.read_text()))))
-    draft = answer.with_suffix(".new")
-    draft.write_text(json.dumps(said))
-    draft.replace(answer)
+    what, answer = arguments[0], int(arguments[1])
+    said = asyncio.run(_told(_worked(bench, what, json.load(sys.stdin))))
+    with open(answer, "w") as file:
+        json.dump(said, file)
     return 1 if "error" in said else 0
 
 
