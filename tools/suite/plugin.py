@@ -131,9 +131,8 @@ def _count_programs(file: Path) -> None:
 
 
 def _program(words: Sequence[Any] | str | bytes | os.PathLike[Any]) -> str | None:
-    if isinstance(words, str | bytes | os.PathLike):
-        words = [words]
-    names = [Path(os.fsdecode(word)).name for word in words]
+    listed = [words] if isinstance(words, str | bytes | os.PathLike) else list(words)
+    names = [Path(os.fsdecode(word)).name for word in listed]
     if "systemd-nspawn" in names:  # behind a shell and what it mounts
         return PROGRAMS["systemd-nspawn"]
     # A launcher such as setpriv or `python -m` stands before what is really started.
