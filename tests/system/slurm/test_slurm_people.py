@@ -92,12 +92,17 @@ class Town:
         scope = Scope(kind=ScopeKind.PROJECT, org_id=ground.org_id, project_id=ground.project_id)
         bind = RoleBindingCreate(principal_id=user.id, role=role, scope=scope)
         binding = await ground.admin.post("/role-bindings", bind, RoleBinding)
-        async with Client(ground.url) as nobody:
-            who = SignIn(email=email, password=PASSWORD)
+        client, token = await self.sign_in(name)
+        return Researcher(user.id, binding.id, client, token)
+
+    async def sign_in(self, name: str) -> tuple[Client, str]:
+        """A client of somebody who is there, and its token."""
+        async with Client(self.ground.url) as nobody:
+            who = SignIn(email=f"{name}@people.example", password=PASSWORD)
             token = await password_sign_in(nobody, who, PersonalTokenCreate(name="test"))
-        client = Client(ground.url, BearerToken(token.secret))
+        client = Client(self.ground.url, BearerToken(token.secret))
         await self.stack.enter_async_context(client)
-        return Researcher(user.id, binding.id, client, token.secret)
+        return client, token.secret
 
     async def settled(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """What is said of people, as soon as it is as wanted."""
@@ -278,6 +283,8 @@ async def test_a_certificate_from_before_opens_nothing_after(town: Town) -> None
     # Who comes back is the same person on every machine.
     uid = await town.seen("n1", "id -u dan")
     await town.ground.admin.send(Request("PATCH", f"/users/{dan.user_id}", UserUpdate(active=True)))
+    # What they were signed in with ended with the account.
+    dan.client, dan.token = await town.sign_in("dan")
 
     async def ran() -> tuple[int, str, str]:
         with contextlib.suppress(AccessRefused):

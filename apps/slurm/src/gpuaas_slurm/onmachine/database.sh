@@ -1,13 +1,27 @@
-# Starts the database with its settings and makes database and user (STATEMENTS on standard input).
+# Starts the database with its settings, unless it runs with them (READS: their files), and makes
+# database and user (STATEMENTS on standard input).
+# A script of a controller that died may still be at work here: two would cancel each other's start.
+exec 8>"$HOME_FOLDER/database.lock"
+flock -w 170 8 || { echo "another start of the database is still at work" >&2; exit 75; }
 [ -e /etc/systemd/system/multi-user.target.wants/mariadb.service ] ||
     systemctl enable --quiet mariadb
 # Started often in a short time, as by one attempt after the other, it would be refused.
 systemctl reset-failed mariadb 2>/dev/null || true
 
+runs() {
+    [ ! -e "$HOME_FOLDER/reload" ] || return 1
+    systemctl --quiet is-active mariadb || return 1
+    since=$(systemctl show --timestamp=unix --property=InactiveExitTimestamp --value mariadb)
+    for file in $READS; do
+        [ ! -e "$file" ] || [ "$(stat -c %Y -- "$file")" -le "${since#@}" ] || return 1
+    done
+}
+
 begin() {
     [ -e "$HOME_FOLDER/reload" ] || { systemctl restart mariadb; return; }
     # That systemd reads its units takes as long as the server needs to come up: both at once.
-    systemctl restart --no-block mariadb || return
+    # It warns that the unit changed, and would end by that where nobody reads it any more.
+    systemctl restart --no-block mariadb 2>/dev/null || return
     tries=50
     until pidof -q mariadbd || [ "$tries" -eq 0 ]; do
         tries=$((tries - 1))
@@ -18,7 +32,7 @@ begin() {
 
 # What it lacks for a moment on a busy machine it may have a second later.
 left=3
-until begin; do
+until runs || begin; do
     if [ "$(systemctl show -P LoadState mariadb)" = masked ]; then
         echo "mariadb is masked, somebody forbade it to start: systemctl unmask mariadb"
         exit 1

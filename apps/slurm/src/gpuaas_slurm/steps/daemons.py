@@ -100,7 +100,7 @@ class Database(OnSites):
         new = DATABASE_MADE not in (await self.ground.look(site)).present
         accounting = document.cluster.accounting or Accounting()
         statements = "".join(f"{one};\n" for one in database_statements(accounting))
-        env = {"DATABASE": accounting.database}
+        env = {"DATABASE": accounting.database, "READS": " ".join(READS["mariadb"])}
         script = Script("database", env, statements.encode(), timeout=180, sees=("units",))
         await self.ground.run(site, script)
         if new:
